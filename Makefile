@@ -1,0 +1,51 @@
+# Two commands do everything on a fresh machine with Python 3.11+ and make: `make study` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help install test study verify lock clean
+
+help:
+	@echo "make install   the virtual environment $(VENV), from pinned requirements"
+	@echo "make test      install, then ruff, pyright and pytest"
+	@echo "make study     install, then compute a small campaign and draw it"
+	@echo "make verify    install, then the 441-run sweep and its convergence record (about half an hour)"
+	@echo "make lock      pin the requirements again (needs uv)"
+	@echo "make clean     remove the virtual environment"
+
+# The stamps hold the lock files' time, so that a second `make` installs nothing.
+$(VENV)/.core: requirements/core.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "sureflow needs Python 3.11 or newer; this is " + sys.version.split()[0] + ": pass PYTHON=python3.11 to make")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/core.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.core requirements/test.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/test.txt
+	touch $@
+
+install: $(VENV)/.core
+
+test: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+study: install
+	$(BIN)/sureflow generate study/runs.zarr --preset quick
+	$(BIN)/sureflow info study/runs.zarr --figure study/runs.png
+
+verify: install
+	$(BIN)/python benchmarks/sweep.py
+
+lock:
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+		--group build pyproject.toml --output-file requirements/core.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+		--all-extras --group test pyproject.toml --constraint requirements/core.txt --output-file requirements/test.txt
+
+clean:
+	rm -rf $(VENV)

@@ -1,0 +1,1 @@
+"""Hypersonic flow fields from few CFD runs, at once, with error bars that can be trusted."""

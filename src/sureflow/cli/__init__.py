@@ -1,0 +1,24 @@
+"""The `sureflow` command: one small file a command; nothing heavy is imported before a command runs."""
+
+import sys
+
+import typer
+
+from sureflow.errors import SureflowError
+
+app = typer.Typer(
+    name="sureflow",
+    help="Hypersonic flow fields from few CFD runs, at once, with error bars that can be trusted.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    """Run the command; a user's mistake ends in one sentence and exit code 2, never in a traceback."""
+    try:
+        app()
+    except SureflowError as error:
+        print(f"sureflow: {error}", file=sys.stderr)
+        sys.exit(2)
