@@ -1,0 +1,1 @@
+"""The flow solver: steady, laminar, axisymmetric Navier-Stokes around blunt bodies."""

@@ -1,0 +1,201 @@
+"""Body-fitted structured meshes around sphere-cones.
+
+Arrays are indexed [j, i]: i runs along the body from the axis to the outflow, j from the wall to the free stream. x is
+measured from the nose tip downstream, r from the axis, in meters.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from sureflow.errors import SureflowError
+
+
+@dataclass(frozen=True)
+class SphereCone:
+    """Spherical nose that joins a cone tangentially; the RAM-C II by default."""
+
+    nose_radius: float = 0.1524  # m
+    half_angle_deg: float = 9.0
+    length: float = 1.3  # m, from the nose tip to the base
+
+    def __post_init__(self):
+        if not (math.isfinite(self.nose_radius) and self.nose_radius > 0):
+            raise SureflowError(f"nose_radius={self.nose_radius:g} m must be positive.")
+        if not 0.0 <= self.half_angle_deg <= 60.0:
+            raise SureflowError(f"half_angle_deg={self.half_angle_deg:g} is outside 0..60 degrees.")
+        if not self.nose_arc_end <= self.length < math.inf:
+            raise SureflowError(
+                f"length={self.length:g} m cuts the nose off before it joins the cone; "
+                f"make it at least {self.nose_arc_end:.4g} m."
+            )
+
+    @classmethod
+    def sphere(cls, radius: float) -> "SphereCone":
+        """A plain sphere up to its shoulder."""
+        return cls(nose_radius=radius, half_angle_deg=0.0, length=radius)
+
+    @property
+    def nose_arc_end(self) -> float:
+        """x of the point where sphere and cone meet."""
+        return self.nose_radius * (1.0 - math.sin(math.radians(self.half_angle_deg)))
+
+    @property
+    def base_radius(self) -> float:
+        """Largest radius, at the base."""
+        half_angle = math.radians(self.half_angle_deg)
+        joint = self.nose_radius * math.cos(half_angle)
+        return joint + (self.length - self.nose_arc_end) * math.tan(half_angle)
+
+    @property
+    def base_area(self) -> float:
+        """Reference area of the drag coefficient in m2."""
+        return math.pi * self.base_radius**2
+
+    @property
+    def arc_length(self) -> float:
+        """Length of the generator from the nose tip to the base."""
+        half_angle = math.radians(self.half_angle_deg)
+        return self.nose_radius * (math.pi / 2 - half_angle) + (self.length - self.nose_arc_end) / math.cos(half_angle)
+
+    def wall(self, arc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Point (2, n) and outward unit normal (2, n) of the wall at arc lengths from the nose tip."""
+        half_angle = math.radians(self.half_angle_deg)
+        joint = self.nose_radius * (math.pi / 2 - half_angle)
+        angle = np.minimum(arc, joint) / self.nose_radius
+        along_cone = np.maximum(arc - joint, 0.0)
+        normal = np.stack([-np.cos(angle), np.sin(angle)])
+        sphere = np.stack([self.nose_radius * (1.0 - np.cos(angle)), self.nose_radius * np.sin(angle)])
+        return sphere + along_cone * np.array([[math.cos(half_angle)], [math.sin(half_angle)]]), normal
+
+
+@dataclass(frozen=True)
+class MeshSettings:
+    """How the block around a body is made; `mach` is the one whose bow shock shapes the outer boundary."""
+
+    cells: tuple[int, int] = (64, 64)  # along the body, normal to it
+    wall_spacing: float = 3e-5  # m, height of the first cell at the nose
+    mach: float = 10.0
+    nose_margin: float = 1.4  # outer boundary / Billig's shock, both measured from the wall
+    base_margin: float = 1.15
+    nose_cell: float = 0.03  # length of the first cell along the body, in nose radii
+
+    def __post_init__(self):
+        along, normal = self.cells
+        if not (8 <= along <= 2048 and 8 <= normal <= 2048):
+            raise SureflowError(
+                f"cells={along}x{normal} is outside 8x8..2048x2048; choose a size in that range, such as 64x64."
+            )
+        if not (math.isfinite(self.wall_spacing) and self.wall_spacing > 0):
+            raise SureflowError(f"wall_spacing={self.wall_spacing:g} m must be positive, around 3e-5 m.")
+
+
+class Mesh(eqx.Module):
+    """Nodes of one structured block and the body-fitted coordinates of its cells."""
+
+    node_x: Float[Array, "nj+1 ni+1"]
+    node_r: Float[Array, "nj+1 ni+1"]
+    body: SphereCone | None = eqx.field(static=True, default=None)
+    settings: MeshSettings | None = eqx.field(static=True, default=None)
+    axisymmetric: bool = eqx.field(static=True, default=True)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of cells (nj, ni)."""
+        nj, ni = self.node_x.shape
+        return nj - 1, ni - 1
+
+    @property
+    def centers(self) -> tuple[np.ndarray, np.ndarray]:
+        """x and r of the cell centers: the mean of the four nodes, (nj, ni) each."""
+        return tuple(cell_mean(np.asarray(node)) for node in (self.node_x, self.node_r))  # type: ignore[return-value]
+
+    @property
+    def body_fitted(self) -> tuple[np.ndarray, np.ndarray]:
+        """xi along the body and eta from the wall to the outer boundary, of the cells, uniform in 0..1.
+
+        They count cells and not meters: the mesh is fine where the flow changes fast, so the fields are smooth in them.
+        """
+        nj, ni = self.shape
+        xi, eta = (np.arange(ni) + 0.5) / ni, (np.arange(nj) + 0.5) / nj
+        return np.broadcast_to(xi, (nj, ni)), np.broadcast_to(eta[:, None], (nj, ni))
+
+    def description(self) -> dict:
+        """What makes this mesh again, for the records of a data set."""
+        return {
+            "body": asdict(self.body) if self.body else None,
+            "settings": asdict(self.settings) if self.settings else None,
+            "axisymmetric": self.axisymmetric,
+        }
+
+
+def cell_mean(node: np.ndarray) -> np.ndarray:
+    """Mean of a cell's four nodes."""
+    return 0.25 * (node[1:, 1:] + node[1:, :-1] + node[:-1, 1:] + node[:-1, :-1])
+
+
+def billig_stand_off(mach: float) -> float:
+    """Stand-off distance of the bow shock of a sphere in nose radii (Billig 1967, gamma 1.4)."""
+    return 0.143 * math.exp(3.24 / mach**2)
+
+
+def shock_angle(mach: float, half_angle: float, gamma: float = 1.4) -> float:
+    """Shock angle of a sharp cone in hypersonic similarity (Rasmussen 1967), radians; Mach angle for no cone."""
+    return math.asin(math.sqrt((gamma + 1.0) / 2.0 * math.sin(half_angle) ** 2 + 1.0 / mach**2))
+
+
+def billig_shock(body: SphereCone, mach: float, radius: np.ndarray) -> np.ndarray:
+    """x of the bow shock at distances from the axis (Billig 1967, with x from the nose tip)."""
+    curvature = body.nose_radius * 1.143 * math.exp(0.54 / (mach - 1.0) ** 1.2)
+    slope = math.tan(shock_angle(mach, math.radians(body.half_angle_deg)))
+    nose = -billig_stand_off(mach) * body.nose_radius
+    return nose + curvature / slope**2 * (np.sqrt(1.0 + (radius * slope / curvature) ** 2) - 1.0)
+
+
+def distance_to_shock(body: SphereCone, mach: float, point: np.ndarray, normal: np.ndarray) -> np.ndarray:
+    """Distance from wall points to Billig's shock along their normals, by bisection."""
+    low, high = np.zeros(point.shape[1]), np.full(point.shape[1], 20.0 * body.length)
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        x, r = point + middle * normal
+        inside = x > billig_shock(body, mach, r)
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return 0.5 * (low + high)
+
+
+def one_sided_stretching(first: float, cells: int) -> np.ndarray:
+    """Nodes in 0..1 whose first interval is `first`, growing smoothly: 1 + tanh(b (t - 1)) / tanh(b) (Vinokur 1983)."""
+    t = np.linspace(0.0, 1.0, cells + 1)
+    if first >= 1.0 / cells:
+        return t
+
+    def nodes(strength: float) -> np.ndarray:
+        return 1.0 + np.tanh(strength * (t - 1.0)) / math.tanh(strength)
+
+    low, high = 1e-6, 20.0
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if nodes(middle)[1] > first else (low, middle)
+    return nodes(0.5 * (low + high))
+
+
+def body_mesh(body: SphereCone = SphereCone(), settings: MeshSettings = MeshSettings()) -> Mesh:
+    """The block between a sphere-cone and an outer boundary that follows its bow shock, on lines normal to the wall."""
+    along, normal_cells = settings.cells
+    fraction = one_sided_stretching(settings.nose_cell * body.nose_radius / body.arc_length, along)
+    point, normal = body.wall(fraction * body.arc_length)
+    shock = distance_to_shock(body, settings.mach, point, normal)
+    margin = settings.base_margin + (settings.nose_margin - settings.base_margin) * shock[0] / shock
+    layer = margin * shock
+    if settings.wall_spacing * normal_cells >= layer[0]:
+        raise SureflowError(
+            f"wall_spacing={settings.wall_spacing:g} m times {normal_cells} cells does not fit into the layer of "
+            f"{layer[0]:.3g} m at the nose; choose a smaller one."
+        )
+    height = one_sided_stretching(settings.wall_spacing / layer[0], normal_cells)
+    nodes = point[:, None, :] + height[None, :, None] * (layer * normal)[:, None, :]
+    nodes[1, :, 0] = 0.0  # the axis, exactly
+    return Mesh(nodes[0], nodes[1], body=body, settings=settings)
