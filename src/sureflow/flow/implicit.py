@@ -271,10 +271,11 @@ def implicit_update(w: State, residual: State, problem: Problem, shock, cfl, swe
     operator = linearize(w, problem, shock)
     center = operator.center + identity(spectral_radius(w, problem) / cfl)
     factors = factor(center, operator.south, operator.north)
-    update = solve_lines(factors, -residual)
-    for _ in range(sweeps - 1):
+
+    def sweep(_, update):
         from_west = apply(operator.west[..., 1:], update[..., :-1])
         from_east = apply(operator.east[..., :-1], update[..., 1:])
         neighbors = jnp.pad(from_west, ((0, 0), (0, 0), (1, 0))) + jnp.pad(from_east, ((0, 0), (0, 0), (0, 1)))
-        update = solve_lines(factors, -residual - neighbors)
-    return update
+        return solve_lines(factors, -residual - neighbors)
+
+    return jax.lax.fori_loop(1, sweeps, sweep, solve_lines(factors, -residual))

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sureflow.errors import SureflowError
+from sureflow.physics.correlations import billig_stand_off, sharp_cone_shock_angle
 
 
 @dataclass(frozen=True)
@@ -137,20 +138,10 @@ def cell_mean(node: np.ndarray) -> np.ndarray:
     return 0.25 * (node[1:, 1:] + node[1:, :-1] + node[:-1, 1:] + node[:-1, :-1])
 
 
-def billig_stand_off(mach: float) -> float:
-    """Stand-off distance of the bow shock of a sphere in nose radii (Billig 1967, gamma 1.4)."""
-    return 0.143 * math.exp(3.24 / mach**2)
-
-
-def shock_angle(mach: float, half_angle: float, gamma: float = 1.4) -> float:
-    """Shock angle of a sharp cone in hypersonic similarity (Rasmussen 1967), radians; Mach angle for no cone."""
-    return math.asin(math.sqrt((gamma + 1.0) / 2.0 * math.sin(half_angle) ** 2 + 1.0 / mach**2))
-
-
 def billig_shock(body: SphereCone, mach: float, radius: np.ndarray) -> np.ndarray:
     """x of the bow shock at distances from the axis (Billig 1967, with x from the nose tip)."""
     curvature = body.nose_radius * 1.143 * math.exp(0.54 / (mach - 1.0) ** 1.2)
-    slope = math.tan(shock_angle(mach, math.radians(body.half_angle_deg)))
+    slope = math.tan(sharp_cone_shock_angle(mach, math.radians(body.half_angle_deg)))
     nose = -billig_stand_off(mach) * body.nose_radius
     return nose + curvature / slope**2 * (np.sqrt(1.0 + (radius * slope / curvature) ** 2) - 1.0)
 

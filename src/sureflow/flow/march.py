@@ -1,0 +1,76 @@
+"""Marching to the steady state: implicit steps with a CFL number of their own for every case, in one compiled program."""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from sureflow.flow.implicit import implicit_update
+from sureflow.flow.residual import Problem, Switches, residual, switches
+from sureflow.flow.state import State, internal_energy, primitive
+
+# An update changes density and internal energy of a cell by at most this share.
+LARGEST_CHANGE = 0.4
+SWEEPS = 4
+
+
+class March(NamedTuple):
+    """Where the march stands."""
+
+    state: State
+    cfl: Float[Array, ""]
+    residual: Float[Array, ""]  # norm of the last step's
+    switches: Switches
+
+
+class Controls(NamedTuple):
+    """What the host decides between chunks of steps; all are arguments of the compiled program."""
+
+    order: Float[Array, ""]  # 0 first, 1 second order in space
+    frozen: Bool[Array, ""]  # keep limiter and sensor as they are
+    growth: Float[Array, ""]  # of the CFL number, per step
+    largest_cfl: Float[Array, ""]
+
+
+def residual_norm(r: State) -> Float[Array, ""]:
+    """Root of the sum of squares over cells and equations, in free-stream units."""
+    return jnp.sqrt(jnp.sum(r**2))
+
+
+@partial(jax.jit, static_argnames="steps")
+def advance(march: March, problem: Problem, controls: Controls, steps: int) -> tuple[March, Float[Array, "steps"]]:
+    """A number of implicit steps; returns the residual norms as well."""
+
+    def step(march: March, _):
+        w = primitive(march.state, problem.units)
+        fresh = switches(w, problem)
+        active = Switches(*(jnp.where(controls.frozen, a, b) for a, b in zip(march.switches, fresh, strict=True)))
+        r = residual(march.state, problem, active, controls.order)
+        norm = residual_norm(r)
+        cfl = jnp.minimum(march.cfl * controls.growth, controls.largest_cfl)
+        change = implicit_update(w, r, problem, active.shock, cfl, SWEEPS)
+        state, physical = limited(march.state, change)
+        state = jnp.where(physical, state, march.state)
+        # A step that would leave physics is not taken; the next one is half as long.
+        return March(state, jnp.where(physical, cfl, 0.5 * march.cfl), norm, active), norm
+
+    return jax.lax.scan(step, march, None, length=steps)
+
+
+def limited(state: State, change: State) -> tuple[State, Bool[Array, ""]]:
+    """The state after a change that is scaled down in cells where it is too large, and whether all of it is physical."""
+    energy = internal_energy(state)
+    # The energy's change is not linear in the update: take its slope from a tenth of it.
+    energy_change = jnp.abs(internal_energy(state + 0.1 * change) - energy) / (0.1 * energy)
+    largest = jnp.maximum(jnp.abs(change[0]) / state[0], energy_change)
+    updated = state + change * jnp.minimum(1.0, LARGEST_CHANGE / jnp.maximum(largest, 1e-30))
+    physical = jnp.all(jnp.isfinite(updated)) & jnp.all(updated[0] > 0.0) & jnp.all(internal_energy(updated) > 0.05 * energy)
+    return updated, physical
+
+
+@jax.jit
+def unfrozen_residual(state: State, problem: Problem, order) -> Float[Array, ""]:
+    """Residual norm with limiter and sensor of the state itself."""
+    return residual_norm(residual(state, problem, switches(primitive(state, problem.units), problem), order))

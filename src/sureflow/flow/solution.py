@@ -1,0 +1,126 @@
+"""The result of a flow computation: fields, how they converged, and what can be read off them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from sureflow.flow.mesh import Mesh
+from sureflow.physics import quantities
+from sureflow.physics.free_stream import FlightCondition, FreeStream
+from sureflow.physics.gas import Gas
+from sureflow.physics.quantities import FlowField, Surface
+from sureflow.physics.validity import Validity, validity
+from sureflow.physics.wall import Wall
+
+Status = Literal["converged", "stalled", "failed"]
+SHOCK_STATIONS = (0.1524, 0.6, 1.0)  # m from the nose tip
+SURFACE_ANGLES = (20, 40, 60)  # degrees from the stagnation point
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """How a computation ended. `residual_drop` is relative to the residual of uniform free stream on the same mesh."""
+
+    status: Status
+    criterion: str  # which rule ended it
+    advice: str  # what to do about it; empty when converged
+    steps: int
+    residual_drop: float
+    unfrozen_residual_drop: float  # with limiter and sensor of the final state, instead of the frozen ones
+    history: Float[np.ndarray, "steps"]
+
+
+@dataclass(frozen=True)
+class FlowSolution:
+    """A steady flow: u1, u2 (m/s), rho (kg/m3) and T (K) on the cells of a mesh, indexed [variable, j, i]."""
+
+    condition: FlightCondition | None  # None for a free stream given by its own values
+    free_stream: FreeStream
+    mesh: Mesh
+    gas: Gas
+    wall: Wall
+    fields: Float[np.ndarray, "4 nj ni"]
+    convergence: Convergence
+    seconds: float
+
+    @cached_property
+    def field(self) -> FlowField:
+        """The fields with all that the derived quantities need."""
+        nose_radius = self.mesh.body.nose_radius if self.mesh.body else float("nan")
+        node_x, node_r = np.asarray(self.mesh.node_x), np.asarray(self.mesh.node_r)
+        return FlowField(node_x, node_r, self.fields, self.gas, self.free_stream, self.wall, nose_radius)
+
+    @property
+    def pressure(self) -> Float[np.ndarray, "nj ni"]:
+        """Pressure in Pa."""
+        return self.field.pressure
+
+    @property
+    def mach_number(self) -> Float[np.ndarray, "nj ni"]:
+        """Local Mach number."""
+        return self.field.mach_number
+
+    @property
+    def validity(self) -> Validity:
+        """How far this run is from the limits of its model."""
+        return validity(self.field)
+
+    def surface(self) -> Surface:
+        """Pressure, shear and heat flux along the body."""
+        return quantities.surface(self.field)
+
+    def record(self) -> dict[str, float]:
+        """Derived quantities as plain numbers, always the same keys in the same order, and no timings."""
+        field, limits = self.field, self.validity
+        pressure_drag, friction_drag = quantities.drag_coefficients(field)
+        balance = quantities.balance_errors(field)
+        return {
+            "steps": float(self.convergence.steps),
+            "residual_drop": self.convergence.residual_drop,
+            "unfrozen_residual_drop": self.convergence.unfrozen_residual_drop,
+            "stand_off": quantities.stand_off(field),
+            "pitot_ratio": quantities.stagnation_pressure(field) / self.free_stream.pressure,
+            "q_stag_w_m2": quantities.stagnation_heat_flux(field),
+            "drag_coefficient": pressure_drag + friction_drag,
+            "drag_coefficient_pressure": pressure_drag,
+            "drag_coefficient_friction": friction_drag,
+            "balance_error_mass": balance["mass"],
+            "balance_error_momentum": balance["momentum"],
+            "balance_error_energy": balance["energy"],
+            **{f"shock_radius_m_{x:g}": quantities.shock_radius(field, x) for x in SHOCK_STATIONS},
+            **{f"cp_over_cpmax_{a}": quantities.pressure_over_stagnation(field, a) for a in SURFACE_ANGLES},
+            "undisturbed_cells": float(quantities.undisturbed_cells(field)),
+            "lowest_temperature_ratio": float(self.fields[3].min() / self.free_stream.temperature),
+            "stagnation_temperature_k": limits.stagnation_temperature_k,
+            "knudsen": limits.knudsen,
+            "reynolds": limits.reynolds,
+            "wall_cell_reynolds": limits.wall_cell_reynolds,
+        }
+
+    def summary(self) -> dict:
+        """The record in the form that `sureflow solve --json` prints."""
+        record = self.record()
+        altitude = self.condition.altitude_km if self.condition else None
+        return {
+            "mach": self.condition.mach if self.condition else self.free_stream.mach(self.gas),
+            "altitude_km": altitude,
+            "converged": self.convergence.status == "converged",
+            "status": self.convergence.status,
+            "criterion": self.convergence.criterion,
+            "advice": self.convergence.advice,
+            "steps": self.convergence.steps,
+            **{key: record[key] for key in ("residual_drop", "unfrozen_residual_drop", "stand_off", "pitot_ratio")},
+            **{key: record[key] for key in ("q_stag_w_m2", "drag_coefficient")},
+            **{key: record[key] for key in ("drag_coefficient_pressure", "drag_coefficient_friction")},
+            "balance_error": {key: record[f"balance_error_{key}"] for key in ("mass", "momentum", "energy")},
+            "shock_radius_m": {f"{x:.4g}" if x != 1.0 else "1.0": record[f"shock_radius_m_{x:g}"] for x in SHOCK_STATIONS},
+            "cp_over_cpmax": {str(a): record[f"cp_over_cpmax_{a}"] for a in SURFACE_ANGLES},
+            "validity": {
+                **{k: record[k] for k in ("stagnation_temperature_k", "knudsen", "reynolds", "wall_cell_reynolds")},
+                "warnings": self.validity.warnings(),
+            },
+            "seconds": self.seconds,
+        }

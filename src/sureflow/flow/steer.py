@@ -1,0 +1,177 @@
+"""Steering the march to a steady state: first-order start, second order, freezing, CFL limits and the verdict.
+
+The compiled program takes chunks of steps; between them the host looks at the residual and decides how to go on.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from sureflow.flow.march import Controls, March, advance, unfrozen_residual
+from sureflow.flow.residual import Problem, switches
+from sureflow.flow.solution import Convergence, Status
+from sureflow.flow.state import State, primitive
+
+CHUNK = 25  # steps between two looks at the march
+WINDOW = 4  # chunks over which the residual must halve, or it counts as stalled
+
+
+@dataclass(frozen=True)
+class SolverSettings:
+    """How the march is steered; the defaults serve the whole envelope."""
+
+    most_steps: int = 3000
+    tolerance: float = 1e-6  # residual over that of uniform free stream
+    first_order_drop: float = 1e-3  # where the first-order start hands over to second order
+    first_order_steps: int = 500
+    freeze_drop: float = 2e-5  # where limiter and sensor are frozen
+    largest_cfl: float = 500.0
+    # The looser rule: this drop, with stand-off, drag and stagnation heat flux drifting less than `drift` in `drift_steps`.
+    loose_tolerance: float = 1e-4
+    drift: float = 1e-3
+    drift_steps: int = 200
+
+
+class Progress(NamedTuple):
+    """How far a computation is."""
+
+    phase: str
+    step: int
+    residual_drop: float
+    fraction: float  # of the way to convergence, estimated from the residual
+
+
+Monitor = Callable[[State], np.ndarray]  # quantities whose drift decides, from a state
+Report = Callable[[Progress], None]
+
+
+@dataclass
+class Log:
+    """Residual drops of all steps, and the monitored quantities after every chunk."""
+
+    reference: float
+    report: Report | None = None
+    drops: list[float] = field(default_factory=list)
+    chunk_ends: list[float] = field(default_factory=list)
+    monitored: list[np.ndarray] = field(default_factory=list)
+
+    def add(self, norms: np.ndarray, phase: str, tolerance: float) -> float:
+        """Take the residuals of a chunk; returns the drop at its end."""
+        self.drops.extend(norms / self.reference)
+        self.chunk_ends.append(self.drops[-1])
+        if self.report:
+            done = float(np.clip(np.log10(max(self.drops[-1], 1e-300)) / np.log10(tolerance), 0.0, 1.0))
+            self.report(Progress(phase, len(self.drops), self.drops[-1], done if phase != "first order" else 0.0))
+        return self.drops[-1]
+
+    def stalled(self) -> bool:
+        """Whether the residual has not halved over the last window, compared with the one before."""
+        ends = self.chunk_ends
+        return len(ends) >= 2 * WINDOW and min(ends[-WINDOW:]) > 0.5 * min(ends[-2 * WINDOW : -WINDOW])
+
+    def drift(self, steps: int) -> float:
+        """Largest relative change of the monitored quantities over the last steps."""
+        chunks = steps // CHUNK
+        if len(self.monitored) <= chunks:
+            return np.inf
+        recent = np.stack(self.monitored[-chunks - 1 :])
+        scale = np.maximum(np.abs(recent[-1]), 1e-12 * np.abs(recent).max() + 1e-300)
+        return float((np.ptp(recent, axis=0) / scale).max())
+
+    def forget(self) -> None:
+        """Start the windows anew, after a change of controls."""
+        self.chunk_ends.clear()
+        self.monitored.clear()
+
+
+def march_to_steady_state(
+    state: State,
+    problem: Problem,
+    reference: float,
+    monitor: Monitor,
+    settings: SolverSettings,
+    report: Report | None = None,
+    *,
+    second_order_at_once: bool = False,
+) -> tuple[State, Convergence]:
+    """March until converged, stalled or failed; `reference` is the residual norm of uniform free stream."""
+    log = Log(reference, report)
+    march = begin(state, problem, cfl=0.5)
+    if not second_order_at_once:
+        march = first_order_start(march, problem, settings, log)
+    march = begin(march.state, problem, cfl=5.0 if second_order_at_once else 1.0)
+    march, status, criterion = second_order(march, problem, settings, log, monitor)
+    unfrozen = float(unfrozen_residual(march.state, problem, 1.0)) / reference
+    convergence = Convergence(
+        status,
+        criterion,
+        ADVICE[status],
+        steps=len(log.drops),
+        residual_drop=log.drops[-1],
+        unfrozen_residual_drop=unfrozen,
+        history=np.array(log.drops),
+    )
+    return march.state, convergence
+
+
+ADVICE: dict[Status, str] = {
+    "converged": "",
+    "stalled": "The residual stopped falling: start from a converged neighbor, refine the mesh along the shock, or use the "
+    "fields with the drift of their drag and heat flux in mind.",
+    "failed": "The march left physical states: start from a converged neighbor, or lower largest_cfl in the solver settings.",
+}
+
+
+def begin(state: State, problem: Problem, cfl: float) -> March:
+    """A march that has not taken a step yet."""
+    fresh = switches(primitive(state, problem.units), problem)
+    return March(state, jnp.asarray(cfl), jnp.asarray(jnp.inf), fresh)
+
+
+def controls(order: float, frozen: bool, growth: float, largest_cfl: float) -> Controls:
+    """Controls as arrays, so that none of them triggers a compilation."""
+    return Controls(jnp.asarray(order), jnp.asarray(frozen), jnp.asarray(growth), jnp.asarray(largest_cfl))
+
+
+def first_order_start(march: March, problem: Problem, settings: SolverSettings, log: Log) -> March:
+    """First order in space, which survives an impulsive start, until the shock stands."""
+    steer = controls(0.0, False, growth=1.05, largest_cfl=50.0)
+    while len(log.drops) < settings.first_order_steps:
+        march, norms = advance(march, problem, steer, CHUNK)
+        drop = log.add(np.asarray(norms), "first order", settings.tolerance)
+        if drop < settings.first_order_drop or not np.isfinite(drop):
+            break
+    log.forget()
+    return march
+
+
+def second_order(
+    march: March, problem: Problem, settings: SolverSettings, log: Log, monitor: Monitor
+) -> tuple[March, Status, str]:
+    """Second order in space to convergence; freezes limiter and sensor late, lowers the CFL number where it does not help."""
+    frozen, largest_cfl, thaws = False, settings.largest_cfl, 0
+    while len(log.drops) < settings.most_steps:
+        march, norms = advance(march, problem, controls(1.0, frozen, 1.2, largest_cfl), CHUNK)
+        drop = log.add(np.asarray(norms), "frozen" if frozen else "second order", settings.tolerance)
+        log.monitored.append(monitor(march.state))
+        if not np.isfinite(drop) or float(march.cfl) < 1e-3:
+            return march, "failed", "no physical step could be taken"
+        if drop <= settings.tolerance:
+            unfrozen = float(unfrozen_residual(march.state, problem, 1.0)) / log.reference
+            if unfrozen <= settings.loose_tolerance or thaws == 2:
+                return march, "converged", f"residual down to {settings.tolerance:g} of that of uniform free stream"
+            frozen, thaws = False, thaws + 1
+        elif log.stalled():
+            if drop <= settings.loose_tolerance and log.drift(settings.drift_steps) < settings.drift:
+                return march, "converged", f"residual down to {settings.loose_tolerance:g} and no drift of the results"
+            if not frozen and drop < settings.first_order_drop:
+                frozen = True
+            else:
+                largest_cfl = max(2.0, largest_cfl / 3.0)
+            log.forget()
+        elif drop < settings.freeze_drop:
+            frozen = True
+    return march, "stalled", f"{settings.most_steps} steps did not bring the residual down far enough"

@@ -1,0 +1,77 @@
+"""Where a run leaves the model that computed it: said for every run, in numbers and in words."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from sureflow.physics.quantities import FlowField, wall_geometry
+
+# Air begins to dissociate: O2 above some 2500 K at these pressures (Anderson, Hypersonic and High-Temperature Gas Dynamics).
+DISSOCIATION_K = 2500.0
+# No-slip continuum flow is customary below a Knudsen number of 0.01 on the nose radius.
+SLIP_KNUDSEN = 0.01
+# Free-stream Reynolds number on the body length above which slender blunted cones have been seen to turn turbulent in flight.
+TRANSITION_REYNOLDS = 1e7
+# Wall cells of at most this acoustic Reynolds number give a heat flux that no longer depends on them.
+RESOLVED_WALL_REYNOLDS = 5.0
+
+
+@dataclass(frozen=True)
+class Validity:
+    """Numbers that tell how far a run is from the limits of its model."""
+
+    stagnation_temperature_k: float
+    knudsen: float  # mean free path of the free stream over the nose radius
+    reynolds: float  # of the free stream on the length of the body
+    wall_cell_reynolds: float  # rho c dn / mu in the wall cell at the stagnation point
+    viscous: bool
+
+    def warnings(self) -> list[str]:
+        """A sentence for everything that lies outside the model."""
+        found = []
+        if self.stagnation_temperature_k > DISSOCIATION_K:
+            found.append(
+                f"stagnation temperature {self.stagnation_temperature_k:,.0f} K of a perfect gas: real air would "
+                f"dissociate above {DISSOCIATION_K:,.0f} K, with a thinner shock layer and lower temperatures"
+            )
+        if self.knudsen > SLIP_KNUDSEN:
+            found.append(f"Knudsen number {self.knudsen:.2g}: slip at the wall is neglected")
+        if self.viscous and self.reynolds > TRANSITION_REYNOLDS:
+            found.append(f"Reynolds number {self.reynolds:.2g}: laminar flow is assumed where turbulence is likely")
+        if self.viscous and self.wall_cell_reynolds > RESOLVED_WALL_REYNOLDS:
+            found.append(
+                f"wall-cell Reynolds number {self.wall_cell_reynolds:.2g} (over {RESOLVED_WALL_REYNOLDS:g}): "
+                "the boundary layer is too coarse for the heat flux; lower the wall spacing"
+            )
+        return found
+
+
+def validity(field: FlowField) -> Validity:
+    """Validity of a computed flow."""
+    gas, free = field.gas, field.free_stream
+    density, viscosity = free.density(gas), float(gas.viscosity(free.temperature))  # type: ignore[arg-type]
+    free_path = viscosity / free.pressure * math.sqrt(math.pi * free.pressure / (2.0 * density))
+    length = float(field.node_x[0, -1] - field.node_x[0, 0])
+    _, _, distance = wall_geometry(field)
+    rho, temperature = field.fields[2, 0, 0], field.fields[3, 0, 0]
+    sound = np.asarray(gas.sound_speed(rho, field.energy[0, 0]))
+    return Validity(
+        stagnation_temperature_k=stagnation_temperature(field),
+        knudsen=free_path / field.nose_radius,
+        reynolds=density * free.velocity * length / viscosity,
+        wall_cell_reynolds=float(2.0 * distance[0] * rho * sound / gas.viscosity(temperature)),
+        viscous=field.wall.viscous,
+    )
+
+
+def stagnation_temperature(field: FlowField) -> float:
+    """Temperature in K at which the gas, at the stagnation pressure, holds the free stream's total enthalpy; by bisection."""
+    gas, enthalpy, pressure = field.gas, field.total_enthalpy[-1, 0], field.pressure[0, 0]
+    low, high = 10.0, 1e6
+    for _ in range(80):
+        middle = math.sqrt(low * high)
+        rho = gas.density_from_pressure(pressure, middle)
+        found = float(gas.energy_from_temperature(rho, middle) + pressure / rho)  # type: ignore[operator]
+        low, high = (middle, high) if found < enthalpy else (low, middle)
+    return math.sqrt(low * high)
