@@ -1,0 +1,193 @@
+"""A model on disk: `weights.safetensors` beside `model.json`. Data only: loading executes nothing from the files."""
+
+import hashlib
+import importlib.metadata
+import json
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from sureflow.data.dataset import Mesh
+from sureflow.data.normalize import Normalizer
+from sureflow.errors import SureflowError
+from sureflow.files import write_atomically
+from sureflow.heads import AnyHead
+from sureflow.models import AnyModel, network_axis
+from sureflow.surrogate import Surrogate
+from sureflow.train.loop import Recipe, TrainSettings, weight_shapes
+from sureflow.train.tensors import from_tensors, to_tensors
+from sureflow.uq.domain import TrainingDomain
+
+MANIFEST = "model.json"
+WEIGHTS = "weights.safetensors"
+SCHEMA = "sureflow-model"
+SCHEMA_VERSION = 1
+VERSIONED = ("sureflow", "jax", "equinox", "optax", "numpy")
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Configuration(Section):
+    """What was trained, and how."""
+
+    model: AnyModel
+    head: AnyHead
+    members: PositiveInt
+    coordinates: str
+    train: TrainSettings
+
+
+class Domain(Section):
+    """The conditions of the training runs."""
+
+    names: tuple[str, ...]
+    parameters: list[list[float]]
+
+
+class MeshForm(Section):
+    """How many points, in which coordinates and how many of them, and the cells (nj, ni) if the mesh is structured.
+
+    The arrays are in the weights file.
+    """
+
+    points: PositiveInt
+    coordinates: dict[str, PositiveInt]
+    shape: tuple[PositiveInt, PositiveInt] | None
+
+
+class Manifest(Section):
+    """`model.json`."""
+
+    # `schema` in the file; as an attribute it would hide one of pydantic's own.
+    schema_name: str = Field(alias="schema")
+    schema_version: int
+    configuration: Configuration
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    normalizer: dict[str, dict[str, list[float]]]
+    training_domain: Domain
+    mesh: MeshForm
+    data_checksum: str
+    weights_checksum: str
+    network_axis: str
+    versions: dict[str, str]
+
+
+def save(surrogate: Surrogate, folder: Path) -> None:
+    """Write the artifact; `model.json` comes last, so that a folder with one is complete."""
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = save_tensors(to_tensors(_tensors(surrogate)))
+    write_atomically(folder / WEIGHTS, weights)
+    manifest = _manifest(surrogate, weights_checksum=hashlib.sha256(weights).hexdigest())
+    write_atomically(folder / MANIFEST, (manifest.model_dump_json(indent=2, by_alias=True) + "\n").encode())
+
+
+def load(folder: str | Path) -> Surrogate:
+    """The surrogate of an artifact, or a sentence about what is wrong with it."""
+    folder = Path(folder)
+    manifest = _read_manifest(folder / MANIFEST)
+    configuration = manifest.configuration
+    recipe = Recipe(configuration.model, configuration.head, configuration.members, configuration.train)
+    tensors = _read_tensors(folder / WEIGHTS, manifest.weights_checksum)
+    filled = from_tensors(_template(manifest, recipe), tensors, str(folder / WEIGHTS))
+    shape, nodes = manifest.mesh.shape, filled["nodes"]
+    return Surrogate(
+        recipe=recipe,
+        weights=jax.tree.map(jnp.asarray, filled["weights"]),
+        normalizer=Normalizer.from_dict(manifest.normalizer),
+        coordinates=configuration.coordinates,
+        names=manifest.names,
+        units=manifest.units,
+        mesh_points=filled["points"],
+        mesh=None if shape is None else Mesh(shape, nodes["x"], nodes["r"]),
+        domain=TrainingDomain(manifest.training_domain.names, np.array(manifest.training_domain.parameters)),
+        data_checksum=manifest.data_checksum,
+    )
+
+
+def _manifest(surrogate: Surrogate, weights_checksum: str) -> Manifest:
+    recipe, mesh, points = surrogate.recipe, surrogate.mesh, surrogate.mesh_points
+    return Manifest(
+        schema=SCHEMA,
+        schema_version=SCHEMA_VERSION,
+        configuration=Configuration(
+            model=recipe.model,
+            head=recipe.head,
+            members=recipe.members,
+            coordinates=surrogate.coordinates,
+            train=recipe.train,
+        ),
+        names=surrogate.names,
+        units=surrogate.units,
+        normalizer=surrogate.normalizer.to_dict(),
+        training_domain=Domain(names=surrogate.domain.names, parameters=surrogate.domain.parameters.tolist()),
+        mesh=MeshForm(
+            points=len(points[surrogate.coordinates]),
+            coordinates={name: values.shape[1] for name, values in points.items()},
+            shape=None if mesh is None else mesh.shape,
+        ),
+        data_checksum=surrogate.data_checksum,
+        weights_checksum=weights_checksum,
+        network_axis=network_axis(),
+        versions={package: importlib.metadata.version(package) for package in VERSIONED},
+    )
+
+
+def _tensors(surrogate: Surrogate) -> dict[str, Any]:
+    mesh = surrogate.mesh
+    nodes = {} if mesh is None else {"x": mesh.node_x, "r": mesh.node_r}
+    return {"weights": surrogate.weights, "points": surrogate.mesh_points, "nodes": nodes}
+
+
+def _template(manifest: Manifest, recipe: Recipe) -> dict[str, Any]:
+    """Names, shapes and types that the weights file must have, from `model.json` alone."""
+    form = manifest.mesh
+    n_coordinates = form.coordinates.get(manifest.configuration.coordinates, 0)
+
+    def double(*shape: int) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct(shape, np.dtype(np.float64))
+
+    return {
+        "weights": weight_shapes(recipe, n_coordinates, len(manifest.training_domain.names), len(manifest.names)),
+        "points": {name: double(form.points, size) for name, size in form.coordinates.items()},
+        "nodes": {} if form.shape is None else {axis: double(*(n + 1 for n in form.shape)) for axis in ("x", "r")},
+    }
+
+
+def _read_manifest(path: Path) -> Manifest:
+    if not path.is_file():
+        raise SureflowError(f"{path.parent} is not a trained model: it has no {path.name}")
+    try:
+        content = json.loads(path.read_bytes())
+        found = (content.get("schema"), content.get("schema_version"))
+    except (ValueError, AttributeError) as error:
+        raise SureflowError(f"{path} is damaged: {error}") from None
+    if found != (SCHEMA, SCHEMA_VERSION):
+        raise SureflowError(f"{path} has schema {found}; this version of sureflow reads {(SCHEMA, SCHEMA_VERSION)}")
+    try:
+        return Manifest.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise SureflowError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def _read_tensors(path: Path, checksum: str) -> dict[str, np.ndarray]:
+    if not path.is_file():
+        raise SureflowError(f"{path} is missing")
+    content = path.read_bytes()
+    try:
+        tensors = load_tensors(content)
+    except SafetensorError as error:
+        raise SureflowError(f"{path} is damaged or truncated: {error}") from None
+    if hashlib.sha256(content).hexdigest() != checksum:
+        raise SureflowError(f"{path} is not the file that model.json was written with: its checksum differs")
+    return tensors

@@ -1,0 +1,1 @@
+"""Runs as arrays: datasets, splits and the normalizer."""

@@ -1,0 +1,36 @@
+"""The contract of a network, and how many networks run in one program."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+# How the axis of networks is mapped, fixed per kind of device so that results do not depend on timing. On a CPU one
+# network at a time keeps its weights, moments and activations in cache, and its matrix products fill the cores.
+NETWORK_AXIS: dict[str, str] = {"cpu": "sequential"}
+
+
+# One variable at one point under one condition, in normalized space: (x, psi) -> the numbers of a head.
+Network = Callable[[Float[Array, " coordinate"], Float[Array, " parameter"]], Float[Array, " output"]]
+
+
+class NetworkSettings(ABC):
+    """Sizes and options of a network (a frozen dataclass)."""
+
+    @abstractmethod
+    def build(self, n_coordinates: int, n_parameters: int, n_outputs: int, key: PRNGKeyArray) -> Network:
+        """A network (a tree of arrays) with freshly drawn weights."""
+
+
+def network_axis() -> str:
+    """How networks are mapped on this device: `sequential` or `vectorized`."""
+    return NETWORK_AXIS.get(jax.default_backend(), "vectorized")
+
+
+def map_networks(function: Callable[..., Any], *trees: Any) -> Any:
+    """`function` over the leading axis (network) of every array, in the way that suits the device."""
+    if network_axis() == "sequential":
+        return jax.lax.map(lambda arguments: function(*arguments), trees)
+    return jax.vmap(function)(*trees)

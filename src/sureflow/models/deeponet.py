@@ -1,0 +1,58 @@
+"""The operator network of the paper: an encoder for the point, one for the condition, and a nonlinear decoder."""
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+from pydantic import NonNegativeInt, PositiveInt
+from pydantic.dataclasses import dataclass
+
+from sureflow.models.base import NetworkSettings
+from sureflow.models.features import fourier_features, n_fourier_features
+from sureflow.settings import STRICT
+
+
+class DeepONet(eqx.Module):
+    """Eq. 1: (x, psi) -> f_d(f_x(x) * f_psi(psi)) for one point and one variable, with tanh between layers."""
+
+    space_encoder: eqx.nn.MLP
+    parameter_encoder: eqx.nn.MLP
+    decoder: eqx.nn.MLP
+    fourier_octaves: int = eqx.field(static=True)
+
+    def __call__(self, x: Float[Array, " coordinate"], psi: Float[Array, " parameter"]) -> Float[Array, " output"]:
+        features = fourier_features(x, self.fourier_octaves)
+        return self.decoder(self.space_encoder(features) * self.parameter_encoder(psi))
+
+
+@dataclass(frozen=True, config=STRICT)
+class DeepONetSettings(NetworkSettings):
+    """Sizes of a DeepONet. The defaults are table 2 of the paper but for `fourier_octaves`, which is 0 there.
+
+    We read its "layers" as hidden layers and give both encoders an output as wide as their hidden layer.
+    """
+
+    name: Literal["deeponet"] = "deeponet"
+    encoder_width: PositiveInt = 32
+    encoder_layers: NonNegativeInt = 1
+    decoder_width: PositiveInt = 256
+    decoder_layers: NonNegativeInt = 3
+    fourier_octaves: NonNegativeInt = 4
+
+    def build(self, n_coordinates: int, n_parameters: int, n_outputs: int, key: PRNGKeyArray) -> DeepONet:
+        """A network with freshly drawn weights: uniform in +-1/sqrt(inputs), as in PyTorch."""
+        space, parameter, decoder = jax.random.split(key, 3)
+
+        def mlp(inputs: int, outputs: int, width: int, layers: int, key: PRNGKeyArray) -> eqx.nn.MLP:
+            return eqx.nn.MLP(inputs, outputs, width, layers, activation=jnp.tanh, key=key)
+
+        features = n_fourier_features(n_coordinates, self.fourier_octaves)
+        encoder = (self.encoder_width, self.encoder_width, self.encoder_layers)
+        return DeepONet(
+            space_encoder=mlp(features, *encoder, space),
+            parameter_encoder=mlp(n_parameters, *encoder, parameter),
+            decoder=mlp(self.encoder_width, n_outputs, self.decoder_width, self.decoder_layers, decoder),
+            fourier_octaves=self.fourier_octaves,
+        )

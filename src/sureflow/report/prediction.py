@@ -1,0 +1,83 @@
+"""A prediction as files: netCDF, Zarr, CSV and a picture."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import xarray as xr
+from matplotlib.figure import Figure
+
+from sureflow.errors import SureflowError
+from sureflow.report.figures import Panel, draw_fields, save
+
+
+def write_netcdf(fields: xr.Dataset, path: Path) -> None:
+    fields.to_netcdf(path, engine="h5netcdf")
+
+
+def write_zarr(fields: xr.Dataset, path: Path) -> None:
+    fields.to_zarr(path, mode="w", zarr_format=3, consolidated=False)
+
+
+def write_csv(fields: xr.Dataset, path: Path) -> None:
+    """One row per case and point: parameters, coordinates, fields and their standard deviations."""
+    columns = fields.drop_vars(["node_x", "node_r"], errors="ignore")
+    if "case" in columns.dims:
+        columns, *_ = xr.broadcast(columns)
+    table = columns.to_dataframe().reset_index(drop=True)
+    coordinates = [str(name) for name in columns.coords]
+    table[[*coordinates, *(name for name in table.columns if name not in coordinates)]].to_csv(path, index=False)
+
+
+def write_picture(fields: xr.Dataset, path: Path) -> None:
+    save(prediction_figure(fields), path)
+
+
+def prediction_figure(fields: xr.Dataset) -> Figure:
+    """Every field beside its standard deviation, on the mesh."""
+    if "node_x" not in fields or "case" in fields.dims:
+        raise SureflowError("a picture shows one condition on the mesh of the runs; write .nc, .zarr or .csv instead")
+    names = [str(name) for name in fields.data_vars if fields[name].dims == ("j", "i") and "_std" not in str(name)]
+    panels = []
+    for name in names:
+        unit = fields[name].attrs["units"]
+        panels.append(Panel(f"{name} ({unit})", fields[name].values))
+        if f"{name}_std" in fields:
+            panels.append(Panel(f"standard deviation of {name} ({unit})", fields[f"{name}_std"].values, "magma_r"))
+    condition = ", ".join(f"{name} {fields[name].item():g}" for name in fields.coords if fields[name].ndim == 0)
+    return draw_fields(fields.node_x.values, fields.node_r.values, panels, title=f"{condition}: {fields.verdict}")
+
+
+WRITERS: dict[str, Callable[[xr.Dataset, Path], None]] = {
+    ".nc": write_netcdf,
+    ".zarr": write_zarr,
+    ".csv": write_csv,
+    ".png": write_picture,
+}
+
+
+def writer(path: Path, *, overwrite: bool) -> Callable[[xr.Dataset], None]:
+    """What writes a prediction to `path`, by its ending; refuses unknown endings and what is there already."""
+    if path.suffix not in WRITERS:
+        raise SureflowError(f"{path}: the ending must be one of {', '.join(WRITERS)}")
+    if path.exists() and not overwrite:
+        raise SureflowError(f"{path} exists: choose another name or pass --overwrite")
+
+    def write(fields: xr.Dataset) -> None:
+        """Beside its place first, so that nothing is lost or half-written."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.stem}.part{path.suffix}")
+        _remove(beside)
+        WRITERS[path.suffix](fields, beside)
+        if beside.is_dir():
+            _remove(path)
+        beside.replace(path)
+
+    return write
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

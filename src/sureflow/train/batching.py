@@ -1,0 +1,48 @@
+"""Which run and which point a sample is: drawn inside the compiled program, a function of key and step alone."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from sureflow.data.normalize import TrainingView
+
+
+class EpochOrder(eqx.Module):
+    """One epoch: the runs in random order, the points in random order, and where in the latter each run begins.
+
+    A run reads its points from one shuffled list of all points, from a random place of its own on: a fresh subset
+    without repetition for every run, at the price of one shuffle an epoch.
+    """
+
+    runs: Int[Array, " case"]
+    points: Int[Array, " point"]
+    start: Int[Array, " case"]
+
+    @classmethod
+    def draw(cls, key: PRNGKeyArray, n_runs: int, n_points: int) -> "EpochOrder":
+        runs, points, start = jax.random.split(key, 3)
+        return cls(
+            runs=jax.random.permutation(runs, n_runs),
+            points=jax.random.permutation(points, n_points),
+            start=jax.random.randint(start, (n_runs,), 0, n_points),
+        )
+
+    def batch(self, step: Int[Array, ""], size: int) -> tuple[Int[Array, " sample"], Int[Array, " sample"]]:
+        """Run and point of the samples of one step. Samples go round the runs, one point each, and round again."""
+        sample = step * size + jnp.arange(size)
+        visit, place = jnp.divmod(sample, self.runs.size)
+        run = self.runs[place]
+        return run, self.points[(self.start[run] + visit) % self.points.size]
+
+
+def steps_per_epoch(n_runs: int, points_per_run: int, batch: int) -> int:
+    """Whole batches that visit every run at least `points_per_run` times."""
+    return -(-n_runs * points_per_run // batch)
+
+
+def gather(
+    view: TrainingView, variable: Int[Array, ""], run: Int[Array, " sample"], point: Int[Array, " sample"]
+) -> tuple[Float[Array, "sample coordinate"], Float[Array, "sample parameter"], Float[Array, " sample"]]:
+    """Coordinates, parameters and true values of one variable at the drawn samples."""
+    return view.coordinates[point], view.parameters[run], view.fields[variable, run, point]

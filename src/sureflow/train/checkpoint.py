@@ -1,0 +1,63 @@
+"""Checkpoints: one file with everything that training needs to go on as if it had never stopped."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from sureflow.data.normalize import TrainingView
+from sureflow.errors import SureflowError
+from sureflow.files import write_atomically
+from sureflow.train.loop import EpochReport, Recipe, Training, initial_state
+from sureflow.train.tensors import from_tensors, to_tensors
+
+HISTORY = "history."
+
+
+def save_checkpoint(path: Path, training: Training, fingerprint: str) -> None:
+    """Weights, moments and history of the epochs done, in one file that is never half-written."""
+    state, history = training.state, training.history
+    tensors = to_tensors({"weights": state.weights, "moments": state.moments})
+    for name in history[0].parts:
+        tensors[HISTORY + name] = np.stack([report.parts[name] for report in history])
+    header = {"fingerprint": fingerprint, "epochs": str(len(history))}
+    write_atomically(path, save(tensors, metadata=header))
+
+
+def epochs_done(path: Path) -> int:
+    """How far the checkpoint has come, read from its header alone; 0 if there is none."""
+    return int(_open(path).metadata()["epochs"]) if path.exists() else 0
+
+
+def load_checkpoint(path: Path, view: TrainingView, recipe: Recipe, fingerprint: str) -> Training:
+    """The training of a checkpoint that belongs to this experiment and these data."""
+    file = _open(path)
+    if file.metadata()["fingerprint"] != fingerprint:
+        raise SureflowError(
+            f"{path} belongs to another experiment or other data: choose another output folder, or pass --overwrite"
+        )
+    tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+    parts = {name.removeprefix(HISTORY): tensors.pop(name) for name in list(tensors) if name.startswith(HISTORY)}
+    history = [
+        EpochReport(epoch, dict(zip(parts, values, strict=True)))
+        for epoch, values in enumerate(zip(*parts.values(), strict=True))
+    ]
+    fresh = initial_state(view, recipe)
+    filled = from_tensors({"weights": fresh.weights, "moments": fresh.moments}, tensors, str(path))
+    filled = jax.tree.map(jnp.asarray, filled)
+    return Training(replace(fresh, weights=filled["weights"], moments=filled["moments"]), tuple(history))
+
+
+def _open(path: Path) -> Any:
+    try:
+        file = safe_open(path, "numpy")
+    except SafetensorError as error:
+        raise SureflowError(f"{path} is damaged ({error}): remove it to train from the beginning") from None
+    if {"fingerprint", "epochs"} - (file.metadata() or {}).keys():
+        raise SureflowError(f"{path} is not a checkpoint of sureflow: choose another output folder")
+    return file

@@ -1,0 +1,51 @@
+"""Where metrics go while training runs: `events.jsonl`, and TensorBoard for those who ask for it."""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from sureflow.errors import SureflowError
+from sureflow.files import write_atomically
+from sureflow.train.loop import EpochReport
+
+Sink = Callable[[EpochReport], None]
+
+
+def jsonl_sink(path: Path, names: Sequence[str]) -> Sink:
+    """One JSON object a line and epoch: every loss part by variable, averaged over members.
+
+    A resumed training does an epoch again whose line is there already: that line, and what follows it, is replaced.
+    """
+    began = time.perf_counter()
+
+    def write(report: EpochReport) -> None:
+        event = {"epoch": report.epoch + 1, "seconds": round(time.perf_counter() - began, 3)}
+        lines = path.read_text().splitlines() if path.exists() else []
+        lines[report.epoch :] = [json.dumps(event | _by_variable(report, names))]
+        write_atomically(path, ("\n".join(lines) + "\n").encode())
+
+    return write
+
+
+def tensorboard_sink(folder: Path, names: Sequence[str]) -> Sink:
+    """The same numbers as TensorBoard scalars; needs the extra `tensorboard`."""
+    try:
+        from tensorboardX import SummaryWriter
+    except ImportError:
+        raise SureflowError('TensorBoard output needs tensorboardX: pip install "sureflow[tensorboard]"') from None
+    writer = SummaryWriter(str(folder))
+
+    def write(report: EpochReport) -> None:
+        for part, values in _by_variable(report, names).items():
+            for variable, value in values.items():
+                writer.add_scalar(f"{part}/{variable}", value, report.epoch + 1)
+        writer.flush()
+
+    return write
+
+
+def _by_variable(report: EpochReport, names: Sequence[str]) -> dict[str, dict[str, float]]:
+    return {
+        part: dict(zip(names, map(float, values.mean(axis=0)), strict=True)) for part, values in report.parts.items()
+    }

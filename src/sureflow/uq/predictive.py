@@ -1,0 +1,29 @@
+"""What every model answers with: a mean, and a standard deviation with the parts that it is made of."""
+
+from collections.abc import Mapping
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+# The two parts that heads and samplers know. A converged CFD run has no noise, so what the literature calls
+# aleatoric is the model's discrepancy here: the scatter of the truth about the mean that the network itself expects.
+DISCREPANCY = "discrepancy"
+EPISTEMIC = "epistemic"
+
+
+class Predictive(eqx.Module):
+    """Mean and standard deviation of a prediction, of one shape; `parts` are independent standard deviations.
+
+    A model that says nothing about its error has no parts, and its `std` is None rather than zero.
+    """
+
+    mean: Float[Array | np.ndarray, "..."]
+    parts: Mapping[str, Float[Array | np.ndarray, "..."]]
+
+    @property
+    def std(self) -> Float[Array | np.ndarray, "..."] | None:
+        """std^2 = sum of part^2."""
+        if not self.parts:
+            return None
+        return sum(part**2 for part in self.parts.values()) ** 0.5
