@@ -4,6 +4,11 @@ import sys
 
 import typer
 
+from sureflow.cli.generate import generate
+from sureflow.cli.info import info
+from sureflow.cli.predict import predict
+from sureflow.cli.solve import solve
+from sureflow.cli.train import train
 from sureflow.errors import SureflowError
 
 app = typer.Typer(
@@ -13,6 +18,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+for command in (solve, generate, info, train, predict):
+    app.command()(command)
 
 
 def main() -> None:

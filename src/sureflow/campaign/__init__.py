@@ -1,0 +1,1 @@
+"""Many conditions, computed unattended into one store, resumable at any moment."""

@@ -1,0 +1,61 @@
+"""Where runs are computed: one single-threaded process a core on this machine, or the workers of a Dask scheduler."""
+
+import contextlib
+import logging
+import os
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from typing import cast
+
+import dask.config
+from distributed import Client, LocalCluster
+
+from sureflow.errors import SureflowError
+
+# JAX reads these once, when a worker imports it. One thread a process: a core computes one run at a time.
+SINGLE_THREADED = {
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "NPROC": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "JAX_PLATFORMS": "cpu",
+}
+
+
+def usable_cores() -> int:
+    """Cores this process may run on, which a batch system may have limited."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def local_workers(count: int) -> Iterator[Executor]:
+    """Spawned worker processes on this machine, without a dashboard."""
+    environment = dict(dask.config.get("distributed.nanny.pre-spawn-environ", {})) | SINGLE_THREADED
+    with (
+        dask.config.set({"distributed.nanny.pre-spawn-environ": environment}),
+        LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=None,
+            dashboard_address=None,  # type: ignore[arg-type]
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield cast(Executor, client.get_executor())
+
+
+@contextlib.contextmanager
+def scheduler_workers(address: str) -> Iterator[Executor]:
+    """The workers of a running Dask scheduler; they must have this sureflow installed."""
+    try:
+        client = Client(address, timeout="10s")
+    except (OSError, ValueError, TypeError) as error:
+        raise SureflowError(
+            f"No Dask scheduler answers at {address!r}; give the address that `dask scheduler` prints, such as "
+            "tcp://host:8786."
+        ) from error
+    with client:
+        yield cast(Executor, client.get_executor())

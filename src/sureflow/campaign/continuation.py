@@ -1,0 +1,111 @@
+"""The order of work: a case is ready once its nearest converged ancestor is known.
+
+Only the main process writes. Workers are pure functions of a case, so they can be anywhere and can be killed.
+"""
+
+from collections.abc import Callable, Collection
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from sureflow.campaign.tree import Tree
+from sureflow.data.schema import Status
+from sureflow.data.store import RunStore
+
+
+class Outcome(NamedTuple):
+    """What a worker gives back."""
+
+    fields: Float[np.ndarray, "4 nj ni"]
+    record: dict[str, float]
+    status: Status
+    seconds: float
+
+
+class Ancestor(NamedTuple):
+    """The converged run that another one starts from."""
+
+    case: int
+    fields: Float[np.ndarray, "4 nj ni"]
+
+
+class Known:
+    """What is known of every case: in the store, or computed here because a case of this job starts from it."""
+
+    def __init__(self, store: RunStore, tree: Tree):
+        self.store = store
+        self.tree = tree
+        self.status = [Status(int(value)) for value in store.status()]
+        self.recomputed: dict[int, np.ndarray] = {}
+
+    def missing_ancestors(self, case: int) -> list[int]:
+        """Ancestors that must be computed before this case can be."""
+        missing = []
+        for above in self.tree.ancestors(case):
+            if self.status[above] is Status.CONVERGED:
+                break
+            if self.status[above] is Status.TO_DO:
+                missing.append(above)
+        return missing
+
+    def is_ready(self, case: int) -> bool:
+        return not self.missing_ancestors(case)
+
+    def ancestor(self, case: int) -> Ancestor | None:
+        """Where this case starts; nowhere if no ancestor converged."""
+        for above in self.tree.ancestors(case):
+            if self.status[above] is Status.CONVERGED:
+                fields = self.recomputed.get(above)
+                return Ancestor(above, self.store.fields(above) if fields is None else fields)
+        return None
+
+    def appeared(self, case: int) -> bool:
+        """Whether another job has stored this case since."""
+        self.status[case] = self.store.status_of(case)
+        return self.status[case] is not Status.TO_DO
+
+
+def run_cases(
+    known: Known,
+    own: Collection[int],
+    executor: Executor,
+    solve: Callable[[int, Ancestor | None], tuple[Callable[..., Outcome], tuple]],
+    finished: Callable[[int, Outcome], None],
+) -> None:
+    """Compute the cases of `own` that are to do, each after its ancestors, and store them as they come.
+
+    `solve` gives the function and the arguments that a worker is sent. Ancestors that belong to another job and are not
+    stored yet are computed here too, without storing them, so that the results are the same bits.
+    """
+    to_do = [case for case in own if known.status[case] is Status.TO_DO]
+    needed = set(to_do).union(*(known.missing_ancestors(case) for case in to_do))
+    waiting = [case for case in known.tree.order if case in needed]
+    mine = set(to_do)
+    running: dict[Future[Outcome], int] = {}
+    try:
+        while waiting or running:
+            for case in [case for case in waiting if known.is_ready(case)]:
+                waiting.remove(case)
+                if case in mine or not known.appeared(case):
+                    function, arguments = solve(case, known.ancestor(case))
+                    running[executor.submit(function, *arguments)] = case
+            done = wait(running, return_when=FIRST_COMPLETED).done
+            for future in done:
+                keep(known, running.pop(future), future.result(), mine, finished)
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def keep(
+    known: Known, case: int, outcome: Outcome, mine: Collection[int], finished: Callable[[int, Outcome], None]
+) -> None:
+    """Store a case of this job; remember one of another job's."""
+    if case in mine:
+        known.store.write(case, outcome.fields, outcome.record, outcome.status)
+        finished(case, outcome)
+    else:
+        known.recomputed[case] = outcome.fields
+    known.status[case] = outcome.status

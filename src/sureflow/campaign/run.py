@@ -1,0 +1,252 @@
+"""One job of a campaign: make or open the store, lock its part, compute what is to do, say how long it took."""
+
+import contextlib
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from sureflow.campaign.continuation import Ancestor, Known, Outcome, run_cases
+from sureflow.campaign.lock import MAKING, PROVENANCE, StoreLock, lock_store
+from sureflow.campaign.settings import Campaign
+from sureflow.campaign.tree import plant
+from sureflow.data.schema import Contents, Status, describe_gas
+from sureflow.data.store import RunStore, remove_store
+from sureflow.errors import SureflowError
+from sureflow.files import write_atomically
+from sureflow.flow.mesh import Mesh
+from sureflow.flow.solution import Convergence, FlowSolution
+from sureflow.flow.solve import SolverSettings, Start, solve_flow
+from sureflow.physics.free_stream import FlightCondition
+from sureflow.physics.gas import Gas
+from sureflow.physics.wall import Wall
+from sureflow.runtime import keep_compiled_programs
+
+VERSIONED = ("sureflow", "jax", "jaxlib", "numpy")
+PROVENANCE_EVERY = 30.0  # seconds
+
+Workers = Callable[[int], contextlib.AbstractContextManager[Executor]]
+
+
+class Case(NamedTuple):
+    """All that a worker needs."""
+
+    condition: FlightCondition
+    mesh: Mesh
+    gas: Gas
+    wall: Wall
+    settings: SolverSettings
+    start: Start | None
+
+
+def solve_case(case: Case) -> Outcome:
+    """One run, in whatever process it lands in."""
+    keep_compiled_programs()
+    solution = solve_flow(
+        case.condition, case.mesh, gas=case.gas, wall=case.wall, start=case.start, settings=case.settings
+    )
+    status = Status[solution.convergence.status.upper()]
+    return Outcome(solution.fields, solution.record(), status, solution.seconds)
+
+
+class Standing(NamedTuple):
+    """How far a job is; shown while it runs and at its end."""
+
+    total: int
+    counts: Counter[Status]
+    found: int  # cases that were there when the job began
+    last: FlightCondition | None = None
+
+    @property
+    def finished(self) -> int:
+        return self.total - self.counts[Status.TO_DO]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a job does beyond computing what is to do."""
+
+    shard: tuple[int, int] = (1, 1)
+    overwrite: bool = False
+    retry_failed: bool = False
+
+    def __post_init__(self):
+        index, count = self.shard
+        if not 1 <= index <= count:
+            raise SureflowError(f"shard={index}/{count} must be i/N with 1 <= i <= N, such as 2/8.")
+        if self.overwrite and count > 1:
+            raise SureflowError(
+                f"--overwrite with --shard {index}/{count} would delete what other jobs have stored; make the store "
+                "with one job, or delete it first."
+            )
+
+
+def run_campaign(
+    path: Path,
+    campaign: Campaign,
+    workers: Workers,
+    options: Options | None = None,
+    watch: Callable[[Standing], None] = lambda standing: None,
+    solve: Callable[[Case], Outcome] = solve_case,
+) -> Standing:
+    """Compute what is to do of a campaign (or of one shard of it) and leave it in the store at `path`."""
+    options = options or Options()
+    mesh, conditions = campaign.build_mesh(), campaign.flight_conditions()
+    contents = campaign_contents(campaign, mesh)
+    tree = plant(contents.conditions)
+    with lock_store(path) as lock:
+        store = make_or_open(lock, path, contents, overwrite=options.overwrite)
+        own = tree.shard(*options.shard)
+        lock.take(own)
+        tidy(store, own, retry_failed=options.retry_failed)
+
+        known = Known(store, tree)
+        counts = Counter(known.status[case] for case in own)
+        standing = Standing(len(own), counts, found=len(own) - counts[Status.TO_DO])
+        watch(standing)
+        if standing.finished == standing.total:
+            return standing
+        gas = campaign.gas.build()
+
+        def work(case: int, ancestor: Ancestor | None):
+            start = Start(ancestor.fields, conditions[ancestor.case].free_stream(gas)) if ancestor else None
+            return solve, (Case(conditions[case], mesh, gas, campaign.wall, campaign.solver, start),)
+
+        with provenance(lock, path, options) as log, workers(counts[Status.TO_DO]) as executor:
+
+            def finished(case: int, outcome: Outcome) -> None:
+                counts[Status.TO_DO] -= 1
+                counts[outcome.status] += 1
+                log(conditions[case], outcome)
+                watch(standing._replace(last=conditions[case]))
+
+            run_cases(known, own, executor, work, finished)
+        return standing
+
+
+def make_or_open(lock: StoreLock, path: Path, contents: Contents, *, overwrite: bool) -> RunStore:
+    """The store of this campaign; one that was made otherwise is refused, or deleted if that was asked for."""
+    with lock.alone(MAKING):
+        if overwrite and path.exists():
+            with lock.everything():
+                remove_store(path)
+        if not path.exists():
+            return RunStore.create(path, contents)
+        store = RunStore.open(path, writable=True)
+        store.refuse_other_contents(contents)
+        return store
+
+
+def tidy(store: RunStore, own: list[int], *, retry_failed: bool) -> None:
+    """Remove leftovers of interrupted writes; make runs that failed or cannot be read ones to do again if asked."""
+    store.sweep(own)
+    if retry_failed:
+        status = store.status()
+        unreadable = set(store.unreadable())
+        for case in own:
+            if case in unreadable or status[case] in (Status.STALLED, Status.FAILED):
+                store.forget(case)
+
+
+def campaign_contents(campaign: Campaign, mesh: Mesh) -> Contents:
+    """Everything of the store that is settled before the first run."""
+    gas = campaign.gas.build()
+    streams = [condition.free_stream(gas) for condition in campaign.flight_conditions()]
+    (x, r), (xi, eta) = mesh.centers, mesh.body_fitted
+    return Contents(
+        conditions=campaign.condition_array(),
+        free_stream=np.array([(s.velocity, s.density(gas), s.pressure, s.temperature) for s in streams]),
+        nodes={"node_x": np.asarray(mesh.node_x), "node_r": np.asarray(mesh.node_r)},
+        points={"x": x, "r": r, "xi": xi, "eta": eta},
+        record=record_names(campaign, mesh),
+        made_by={
+            "gas": describe_gas(gas),
+            "wall": asdict(campaign.wall),
+            "mesh": mesh.description(),
+            "scheme": asdict(campaign.solver),
+        },
+        versions=versions(),
+    )
+
+
+def record_names(campaign: Campaign, mesh: Mesh) -> tuple[str, ...]:
+    """Names of the numbers that are kept of every run: those of a solution, here one of uniform free stream."""
+    condition, gas = campaign.flight_conditions()[0], campaign.gas.build()
+    stream = condition.free_stream(gas)
+    fields = np.empty((4, *mesh.shape))
+    fields[:] = np.array([stream.velocity, 0.0, stream.density(gas), stream.temperature])[:, None, None]
+    unsolved = Convergence("failed", "", "", 0, 1.0, 1.0, np.ones(0))
+    return tuple(FlowSolution(condition, stream, mesh, gas, campaign.wall, fields, unsolved, 0.0).record())
+
+
+def versions() -> dict[str, str]:
+    """Versions that the bits of a result may depend on."""
+    return {name: importlib.metadata.version(name) for name in VERSIONED}
+
+
+# Timings and machine facts, which differ from run to run: beside the store, not in it.
+
+
+@dataclass
+class JobLog:
+    """What one job adds to the provenance of a store."""
+
+    shard: str
+    started: str
+    host: str = field(default_factory=platform.node)
+    machine: str = field(default_factory=platform.machine)
+    cores: int | None = field(default_factory=os.cpu_count)
+    python: str = field(default_factory=platform.python_version)
+    versions: dict[str, str] = field(default_factory=versions)
+    seconds: float = 0.0
+    cases: list[dict[str, float]] = field(default_factory=list)
+
+
+def provenance_path(store: Path) -> Path:
+    return store.with_suffix(".provenance.json")
+
+
+@contextlib.contextmanager
+def provenance(lock: StoreLock, path: Path, options: Options):
+    """Gives a function that notes each finished case; written now and then and at the end, whatever the end is."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    job = JobLog("{}/{}".format(*options.shard), now)
+    begin = written = time.monotonic()
+
+    def write() -> None:
+        job.seconds = round(time.monotonic() - begin, 3)
+        with lock.alone(PROVENANCE), contextlib.suppress(OSError):
+            append_job(provenance_path(path), asdict(job))
+
+    def note(condition: FlightCondition, outcome: Outcome) -> None:
+        nonlocal written
+        job.cases.append({**asdict(condition), "seconds": round(outcome.seconds, 3)})
+        if time.monotonic() - written > PROVENANCE_EVERY:
+            written = time.monotonic()
+            write()
+
+    try:
+        yield note
+    finally:
+        write()
+
+
+def append_job(path: Path, job: dict) -> None:
+    """Add a job, or bring it up to date, and replace the file whole."""
+    try:
+        jobs = json.loads(path.read_bytes())["jobs"]
+    except (OSError, ValueError, KeyError):
+        jobs = []
+    same = [index for index, other in enumerate(jobs) if all(other.get(k) == job[k] for k in ("started", "shard"))]
+    jobs = [other for index, other in enumerate(jobs) if index not in same] + [job]
+    write_atomically(path, (json.dumps({"jobs": jobs}, indent=1) + "\n").encode())

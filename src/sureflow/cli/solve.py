@@ -1,0 +1,152 @@
+"""`sureflow solve`: one flight condition, from nothing to fields, a summary and pictures."""
+
+import shutil
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sureflow.errors import SureflowError
+
+if TYPE_CHECKING:
+    from sureflow.flow.solution import FlowSolution
+
+
+def solve(
+    mach: Annotated[float, typer.Option(help="Mach number, 2..40.")],
+    altitude: Annotated[float, typer.Option(help="Geometric altitude in km, 0..86.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the results; by default solution-M25-46km.")
+    ] = None,
+    wall: Annotated[str, typer.Option(help="isothermal, adiabatic or slip (inviscid).")] = "isothermal",
+    wall_temperature: Annotated[float, typer.Option(help="Of an isothermal wall, in K.")] = 1500.0,
+    cells: Annotated[str, typer.Option(help="Cells along the body x normal to it.")] = "64x64",
+    wall_spacing: Annotated[float | None, typer.Option(help="Height of the first cell at the nose, in m.")] = None,
+    mirror: Annotated[bool, typer.Option("--mirror", help="Draw both sides of the axis.")] = False,
+    vtk: Annotated[bool, typer.Option("--vtk", help="Also write fields.vts for ParaView (needs pyvista).")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as JSON; files are written only with --output.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results in the output folder.")] = False,
+) -> None:
+    """Compute the steady flow over the RAM-C II at one flight condition. Exit code 1 if it did not converge."""
+    from sureflow.flow.mesh import MeshSettings, SphereCone, body_mesh
+    from sureflow.physics.free_stream import FlightCondition
+    from sureflow.physics.wall import Wall
+    from sureflow.report.vtk import require_pyvista
+
+    condition = FlightCondition(mach, altitude)
+    surface = Wall(wall, wall_temperature)  # type: ignore[arg-type]
+    spacing = {} if wall_spacing is None else {"wall_spacing": wall_spacing}
+    mesh = body_mesh(SphereCone(), MeshSettings(cells=parse_cells(cells), mach=mach, **spacing))
+    folder = None if as_json and output is None else output or Path(f"solution-M{mach:g}-{altitude:g}km")
+    if vtk:
+        require_pyvista()
+    if folder:
+        refuse_to_overwrite(folder, overwrite=overwrite)
+
+    solution = compute(condition, mesh, surface, quiet=as_json)
+    if as_json:
+        print_json(solution)
+    if folder:
+        write(folder, solution, mirror=mirror, vtk=vtk)
+    if not as_json:
+        print_summary(solution, folder)
+    if solution.convergence.status != "converged":
+        raise typer.Exit(1)
+
+
+def parse_cells(text: str) -> tuple[int, int]:
+    """'64x64' as (64, 64)."""
+    along, x, normal = text.lower().partition("x")
+    if not (x and along.strip().isdecimal() and normal.strip().isdecimal()):
+        raise SureflowError(f"cells={text!r} is not a size; write cells along the body x normal to it, such as 64x64.")
+    return int(along), int(normal)
+
+
+def refuse_to_overwrite(folder: Path, *, overwrite: bool) -> None:
+    """Results are replaced only when asked to, and nothing but results is ever deleted."""
+    if not folder.exists():
+        return
+    if folder.is_dir() and not any(folder.iterdir()):
+        return
+    if not (folder / "summary.json").is_file():
+        raise SureflowError(f"{folder} exists and is not a folder of sureflow results; choose another with --output.")
+    if not overwrite:
+        raise SureflowError(f"{folder} exists; choose another folder with --output, or replace it with --overwrite.")
+
+
+def compute(condition, mesh, wall, *, quiet: bool) -> "FlowSolution":
+    """The run, with a bar that follows the residual."""
+    from sureflow.cli.console import Bar
+    from sureflow.flow.solve import Progress, solve_flow
+
+    if quiet:
+        return solve_flow(condition, mesh, wall=wall)
+    with Bar(f"Mach {condition.mach:g} at {condition.altitude_km:g} km", total=1.0) as bar:
+
+        def show(progress: Progress) -> None:
+            bar.update(progress.fraction, f"{progress.phase}, step {progress.step}, {progress.residual_drop:.1e}")
+
+        return solve_flow(condition, mesh, wall=wall, progress=show)
+
+
+def write(folder: Path, solution: "FlowSolution", *, mirror: bool, vtk: bool) -> None:
+    """All files at once: they are made in a folder beside, which then takes its place."""
+    from sureflow.data.store import explain_writing
+    from sureflow.report.solution import write_solution
+
+    making, old = (folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.{word}") for word in ("making", "removing"))
+    try:
+        with explain_writing(folder):
+            making.mkdir(parents=True)
+            write_solution(making, solution, mirror=mirror, vtk=vtk)
+            if folder.exists():
+                folder.rename(old)
+            making.rename(folder)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def print_json(solution: "FlowSolution") -> None:
+    import json
+
+    from sureflow.report.solution import jsonable
+
+    print(json.dumps(jsonable(solution.summary()), indent=2, allow_nan=False))
+
+
+def print_summary(solution: "FlowSolution", folder: Path | None) -> None:
+    """A table of what an engineer looks at first."""
+    from rich.table import Table
+
+    from sureflow.cli.console import out
+
+    summary = solution.summary()
+    nose = solution.mesh.body.nose_radius if solution.mesh.body else float("nan")
+    balance = summary["balance_error"]
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    rows = {
+        "stand-off": f"{summary['stand_off']:.4f} nose radii ({1e3 * nose * summary['stand_off']:.1f} mm)",
+        "stagnation pressure": f"{summary['pitot_ratio']:.2f} p_inf",
+        "stagnation heat flux": f"{summary['q_stag_w_m2'] / 1e6:.3f} MW/m2",
+        "drag coefficient": f"{summary['drag_coefficient']:.4f} (pressure {summary['drag_coefficient_pressure']:.4f}, "
+        f"friction {summary['drag_coefficient_friction']:.4f})",
+        "balance errors": ", ".join(f"{name} {100 * error:.3f} %" for name, error in balance.items()),
+        "residual": f"{summary['residual_drop']:.1e} of uniform free stream, {summary['criterion']}",
+    }
+    for name, value in rows.items():
+        table.add_row(f"[bold]{name}", value)
+    status = summary["status"]
+    color = "green" if status == "converged" else "red"
+    out.print(
+        f"Mach {summary['mach']:g} at {summary['altitude_km']:g} km: [{color}]{status}[/] in {summary['steps']} steps, "
+        f"{summary['seconds']:.1f} s. {summary['advice']}".rstrip()
+    )
+    out.print(table)
+    for warning in summary["validity"]["warnings"]:
+        out.print(f"[yellow]outside the model:[/] {warning}")
+    if folder:
+        out.print(f"Written to {folder}/: {', '.join(sorted(path.name for path in folder.iterdir()))}")

@@ -1,0 +1,1 @@
+"""Pictures and files that people and other programs read."""

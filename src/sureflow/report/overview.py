@@ -1,0 +1,79 @@
+"""What is in a store of runs, as plain values."""
+
+from typing import Any
+
+import numpy as np
+
+from sureflow.data.schema import PARAMETERS, Status
+from sureflow.data.store import RunStore
+from sureflow.physics.validity import DISSOCIATION_K, RESOLVED_WALL_REYNOLDS, SLIP_KNUDSEN, TRANSITION_REYNOLDS
+from sureflow.report.figures import draw_campaign
+
+# Numbers of the record, the value above which a run leaves the model, and what that means.
+LIMITS = {
+    "stagnation_temperature_k": (DISSOCIATION_K, "real air would dissociate; a perfect gas does not"),
+    "knudsen": (SLIP_KNUDSEN, "slip at the wall is neglected"),
+    "reynolds": (TRANSITION_REYNOLDS, "laminar flow is assumed where turbulence is likely"),
+    "wall_cell_reynolds": (RESOLVED_WALL_REYNOLDS, "the boundary layer is too coarse for the heat flux"),
+}
+INVISCID = ("stagnation_temperature_k", "knudsen")
+
+
+def overview(store: RunStore) -> dict[str, Any]:
+    """Grid, conditions, convergence, gas, wall, validity, versions and checksum. Reads everything once."""
+    attributes, conditions, status = store.attributes, store.conditions(), store.status()
+    nj, ni = store.shape
+    return {
+        "path": str(store.path),
+        "schema": f"{attributes['schema']} {attributes['schema_version']}",
+        "grid": {"cells": [ni, nj], "points": ni * nj, **(attributes["mesh"].get("settings") or {})},
+        "body": attributes["mesh"].get("body"),
+        "conditions": {
+            "count": len(conditions),
+            **{
+                name: {"lowest": column.min(), "highest": column.max(), "values": len(np.unique(column))}
+                for name, column in zip(PARAMETERS, conditions.T, strict=True)
+            },
+        },
+        "status": {kind.name.lower(): int((status == kind).sum()) for kind in Status},
+        "not_converged": [
+            {"mach": mach, "altitude_km": altitude, "status": Status(int(kind)).name.lower()}
+            for (mach, altitude), kind in zip(conditions.tolist(), status, strict=True)
+            if kind in (Status.STALLED, Status.FAILED)
+        ],
+        "gas": attributes["gas"],
+        "wall": attributes["wall"],
+        "scheme": attributes["scheme"],
+        "validity": validity_of(store),
+        "record": ranges(store),
+        "versions": attributes["versions"],
+        "checksum": f"sha256:{store.checksum()}",
+    }
+
+
+def ranges(store: RunStore) -> dict[str, dict[str, float]]:
+    """Lowest and highest of every number of the record, over the finished runs."""
+    found = {}
+    for name, values in store.records().items():
+        values = values[np.isfinite(values)]
+        if values.size:
+            found[name] = {"lowest": float(values.min()), "highest": float(values.max())}
+    return found
+
+
+def validity_of(store: RunStore) -> dict[str, dict[str, Any]]:
+    """How many finished runs lie outside the model, and in what way."""
+    records, done = store.records(), store.status() > 0
+    viscous = store.attributes["wall"]["kind"] != "slip"
+    found = {}
+    for name, (limit, meaning) in LIMITS.items():
+        if name in records and done.any() and (viscous or name in INVISCID):
+            values = records[name][done]
+            outside = int((values > limit).sum())
+            found[name] = {"limit": limit, "highest": float(np.nanmax(values)), "outside": outside, "meaning": meaning}
+    return found
+
+
+def overview_figure(store: RunStore):
+    """How the runs ended over the Mach-altitude plane."""
+    return draw_campaign(store.conditions(), store.status(), store.records()["steps"], title=store.path.name)
