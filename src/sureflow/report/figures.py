@@ -11,8 +11,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from matplotlib import rc_context
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.colors import BoundaryNorm, ListedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from sureflow.data.schema import Status
 
@@ -34,12 +36,15 @@ DPI = 200
 
 
 class Panel(NamedTuple):
-    """A scalar field with its label, such as 'density ρ (kg/m³)'."""
+    """A scalar field with its label, such as 'temperature (K)'."""
 
     label: str
     values: Float[np.ndarray, "nj ni"]
     colors: str = "viridis"
     logarithmic: bool = False
+    clipped: bool = (
+        False  # leave out of the color scale what fills less than 0.5 % of the area, as a thin wall layer does
+    )
 
 
 class Curve(NamedTuple):
@@ -63,7 +68,7 @@ def flow_panels(fields: Float[np.ndarray, "4 nj ni"]) -> list[Panel]:
     return [
         Panel("axial velocity $u_1$ (km/s)", u1 / 1e3, "viridis"),
         Panel("radial velocity $u_2$ (km/s)", u2 / 1e3, "viridis"),
-        Panel("density $\\rho$ (kg/m³)", rho, "magma", logarithmic=True),
+        Panel("density $\\rho$ (g/m³)", 1e3 * rho, "magma", logarithmic=True, clipped=True),
         Panel("temperature $T$ (kK)", temperature / 1e3, "inferno"),
     ]
 
@@ -81,7 +86,7 @@ def draw_fields(
     rows = (len(panels) + 1) // 2
     with rc_context(STYLE):
         aspect = (2.0 if mirror else 1.0) * node_r.max() / np.ptp(node_x)
-        figure = Figure(figsize=(10.5, rows * (4.6 * aspect + 1.0) + 0.3), layout="constrained")
+        figure = Figure(figsize=(10.5, rows * (4.25 * aspect + 0.55) + 0.6), layout="constrained")
         axes = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False).ravel()
         for axis, panel in zip(axes, panels, strict=False):
             draw_panel(axis, node_x, node_r, panel, mirror=mirror)
@@ -99,7 +104,10 @@ def draw_fields(
 def draw_panel(axis: Axes, node_x: np.ndarray, node_r: np.ndarray, panel: Panel, *, mirror: bool) -> None:
     """One field; cells are drawn as they are, without smoothing."""
     values = np.ma.masked_invalid(panel.values)
-    norm = (LogNorm if panel.logarithmic else Normalize)(values.min(), values.max())
+    low, high = values.min(), values.max()
+    if panel.clipped:
+        high = largest_seen(values, cell_areas(node_x, node_r))
+    norm = (LogNorm if panel.logarithmic else Normalize)(low, high)
     image = axis.pcolormesh(node_x, node_r, values, cmap=panel.colors, norm=norm, rasterized=True)
     if mirror:
         axis.pcolormesh(node_x, -node_r, values, cmap=panel.colors, norm=norm, rasterized=True)
@@ -114,8 +122,28 @@ def draw_panel(axis: Axes, node_x: np.ndarray, node_r: np.ndarray, panel: Panel,
     axis.set_xlim(node_x.min() - margin, node_x.max())
     axis.set_ylim(-node_r.max() if mirror else 0.0, node_r.max())
     axis.set_title(panel.label, loc="left")
-    bar = axis.figure.colorbar(image, ax=axis, pad=0.015, aspect=22)
+    # A color bar as high as its panel, which equal axes would otherwise leave lower than the bar.
+    beside = axis.inset_axes((1.025, 0.0, 0.03, 1.0))
+    bar = axis.figure.colorbar(image, cax=beside, extend="max" if high < values.max() else "neither")
+    if panel.logarithmic:
+        beside.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        beside.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        beside.yaxis.set_minor_formatter(NullFormatter())
     bar.outline.set_visible(False)  # type: ignore[operator]
+
+
+def cell_areas(node_x: np.ndarray, node_r: np.ndarray) -> Float[np.ndarray, "nj ni"]:
+    """Areas of the cells in the plane, from their diagonals."""
+    rising = node_x[1:, 1:] - node_x[:-1, :-1], node_r[1:, 1:] - node_r[:-1, :-1]
+    falling = node_x[1:, :-1] - node_x[:-1, 1:], node_r[1:, :-1] - node_r[:-1, 1:]
+    return 0.5 * np.abs(rising[0] * falling[1] - rising[1] * falling[0])
+
+
+def largest_seen(values: np.ndarray, areas: np.ndarray, unseen: float = 0.005) -> float:
+    """The value that is exceeded on this share of the area."""
+    order = np.argsort(values, axis=None)
+    below = np.cumsum(areas.ravel()[order])
+    return float(values.ravel()[order][np.searchsorted(below, (1.0 - unseen) * below[-1])])
 
 
 def draw_residual(
@@ -129,8 +157,8 @@ def draw_residual(
         for label, level in (levels or {}).items():
             axis.axhline(level, color="0.5", linewidth=0.8, dashes=(4, 3))
             axis.annotate(
-                label, (1.0, level), xycoords=("axes fraction", "data"), xytext=(-2, 3), textcoords="offset points",
-                ha="right", color="0.35", fontsize=8,
+                label, (0.0, level), xycoords=("axes fraction", "data"), xytext=(5, 3), textcoords="offset points",
+                color="0.35", fontsize=8,
             )  # fmt: skip
         axis.set_xlim(0, max(len(history), 1))
         axis.set_xlabel("implicit step")
@@ -143,9 +171,19 @@ def draw_residual(
 
 
 def draw_surface(
-    cp: Curve, newtonian: Curve, heat_flux: Curve, shear: Curve, *, title: str = "", reference_heat: float | None = None
+    cp: Curve,
+    newtonian: Curve,
+    heat_flux: Curve,
+    shear: Curve,
+    *,
+    title: str = "",
+    joint: float | None = None,
+    reference_heat: float | None = None,
 ) -> Figure:
-    """Pressure coefficient against modified Newtonian theory, heat flux and shear along the body."""
+    """Pressure coefficient against modified Newtonian theory, heat flux and shear along the body.
+
+    `joint` is where sphere and cone meet, `reference_heat` the stagnation heat flux of a correlation.
+    """
     with rc_context(STYLE):
         figure = Figure(figsize=(10.5, 3.6), layout="constrained")
         left, middle, right = figure.subplots(1, 3)
@@ -162,11 +200,18 @@ def draw_surface(
         right.plot(shear.x, shear.y, color=GREEN)
         right.set_ylabel("wall shear stress (Pa)")
         for axis in (left, middle, right):
-            axis.set_xlabel("distance along the body from the nose (m)")
+            axis.set_xlabel("arc length from the nose (m)")
+            if joint is not None:
+                axis.axvline(joint, color="0.6", linewidth=0.8, dashes=(1, 2))
             axis.set_xlim(0.0, cp.x.max())
             axis.set_ylim(min(0.0, axis.get_ylim()[0]), None)
             axis.grid(color="0.92", linewidth=0.6)
             axis.set_axisbelow(True)
+        if joint is not None:
+            right.annotate(
+                "sphere | cone", (joint, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 2),
+                textcoords="offset points", ha="center", color="0.4", fontsize=8,
+            )  # fmt: skip
         for axis in (left, middle) if reference_heat is not None else (left,):
             axis.legend(frameon=False, fontsize=8)
         if title:
@@ -182,44 +227,55 @@ def draw_campaign(
     title: str = "",
 ) -> Figure:
     """How every run of a campaign ended, and how many steps it took, over the Mach-altitude plane."""
-    done = status > 0
     with rc_context(STYLE):
         figure = Figure(figsize=(11.0, 4.6), layout="constrained")
         left, right = figure.subplots(1, 2, sharex=True, sharey=True)
-        mach, altitude, shown = tiles(conditions, status.astype(float))
         colors = ListedColormap([STATUS_COLORS[kind] for kind in Status])
         norm = BoundaryNorm(np.arange(len(Status) + 1) - 0.5, len(Status))
-        left.pcolormesh(mach, altitude, shown, cmap=colors, norm=norm, edgecolors="white", linewidth=0.4)
+        draw_conditions(left, conditions, status.astype(float), cmap=colors, norm=norm)
         for kind in Status:
             count = int((status == kind).sum())
             if count:
                 label = f"{kind.name.lower().replace('_', ' ')}: {count}"
                 left.plot([], [], "s", color=STATUS_COLORS[kind], markersize=7, label=label)
-        left.legend(frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(-0.02, 1.06), borderaxespad=0.0)
+        left.legend(
+            frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(-0.02, 1.06), borderaxespad=0.0,
+            handletextpad=0.0, columnspacing=1.0,
+        )  # fmt: skip
         left.set_title("how each run ended", loc="left")
 
-        _, _, shown = tiles(conditions, np.where(done, steps, np.nan))
-        image = right.pcolormesh(mach, altitude, shown, cmap="cividis", edgecolors="white", linewidth=0.4)
+        image = draw_conditions(right, conditions, np.where(status > 0, steps, np.nan), cmap="cividis")
         bar = figure.colorbar(image, ax=right, pad=0.015, aspect=25)
         bar.outline.set_visible(False)  # type: ignore[operator]
         right.set_title("implicit steps", loc="left")
         left.set_ylabel("altitude (km)")
         for axis in (left, right):
             axis.set_xlabel("Mach number")
-            axis.set_facecolor("0.97")
+            axis.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         if title:
             figure.suptitle(title, fontsize=12)
     return figure
 
 
-def tiles(
-    conditions: Float[np.ndarray, "case 2"], values: Float[np.ndarray, " case"]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Edges in Mach number and altitude, and the values between them; NaN where a condition is not in the campaign."""
+def draw_conditions(
+    axis: Axes, conditions: Float[np.ndarray, "case 2"], values: Float[np.ndarray, " case"], **colors: Any
+) -> ScalarMappable:
+    """A tile for every condition of a regular grid; squares for scattered conditions. NaN is left out."""
     mach, altitude = (np.unique(column) for column in conditions.T)
-    grid = np.full((len(altitude), len(mach)), np.nan)
-    grid[np.searchsorted(altitude, conditions[:, 1]), np.searchsorted(mach, conditions[:, 0])] = values
-    return edges(mach), edges(altitude), np.ma.masked_invalid(grid)
+    if len(mach) * len(altitude) == len(conditions) and is_even(mach) and is_even(altitude):
+        grid = np.full((len(altitude), len(mach)), np.nan)
+        grid[np.searchsorted(altitude, conditions[:, 1]), np.searchsorted(mach, conditions[:, 0])] = values
+        grid = np.ma.masked_invalid(grid)
+        return axis.pcolormesh(edges(mach), edges(altitude), grid, edgecolors="white", linewidth=0.4, **colors)
+    shown = np.isfinite(values)
+    axis.grid(color="0.92", linewidth=0.6)
+    axis.set_axisbelow(True)
+    return axis.scatter(*conditions[shown].T, c=values[shown], marker="s", s=90.0, linewidths=0.0, **colors)
+
+
+def is_even(centers: Float[np.ndarray, " tile"]) -> bool:
+    """Whether values are equally spaced."""
+    return len(centers) < 3 or bool(np.ptp(np.diff(centers)) < 1e-9 * np.ptp(centers))
 
 
 def edges(centers: Float[np.ndarray, " tile"]) -> Float[np.ndarray, " edge"]:

@@ -101,6 +101,8 @@ def surface_figure(solution: FlowSolution):
         largest_cp = (pitot_ratio(mach, gas.gamma) - 1.0) / (0.5 * gas.gamma * mach**2)
         if solution.wall.kind == "isothermal" and solution.mesh.body:
             reference = fay_riddell(free, gas, solution.mesh.body.nose_radius, solution.wall.temperature)
+    body = solution.mesh.body
+    joint = body.nose_radius * math.radians(90.0 - body.half_angle_deg) if body else None
     newtonian = largest_cp * np.cos(np.radians(wall.angle_deg)) ** 2
     return draw_surface(
         Curve(wall.arc, wall.pressure_coefficient),
@@ -108,5 +110,6 @@ def surface_figure(solution: FlowSolution):
         Curve(wall.arc, wall.heat_flux),
         Curve(wall.arc, wall.shear),
         title=title(solution),
+        joint=joint,
         reference_heat=reference,
     )
