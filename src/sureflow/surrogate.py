@@ -1,12 +1,12 @@
 """A trained model as its user meets it: conditions in, fields with error bars out, in physical units."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import xarray
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from sureflow.data.dataset import PHYSICAL, Dataset, Mesh
 from sureflow.data.locate import points_in
@@ -69,9 +69,7 @@ class Surrogate:
         )
         return self.normalizer.physical(normalized)
 
-    def predict(
-        self, *, points: Float[np.ndarray, "point 2"] | None = None, **parameters: float | Sequence[float]
-    ) -> xarray.Dataset:
+    def predict(self, *, points: Float[np.ndarray, "point 2"] | None = None, **parameters: ArrayLike) -> xarray.Dataset:
         """Fields at one condition, as in `predict(mach=25, altitude_km=46)`, or at several given as sequences.
 
         For every variable u: `u`, its standard deviation `u_std`, and the parts of that as `u_std_<part>`; over the
@@ -102,26 +100,43 @@ def _labelled(
     points: Float[np.ndarray, "point coordinate"] | None,
 ) -> xarray.Dataset:
     """Names, units, coordinates and the verdict around the arrays of a prediction."""
-    on_cells = points is None and surrogate.mesh is not None
-    space, shape = (("j", "i"), surrogate.mesh.shape) if on_cells else (("point",), (-1,))
+    if points is None and surrogate.mesh is not None:
+        space = _cells(surrogate.mesh, surrogate.mesh_points[PHYSICAL])
+    else:
+        space = _points(surrogate.mesh_points[PHYSICAL] if points is None else points)
     arrays = {"": predictive.mean} | {f"_std_{name}": part for name, part in predictive.parts.items()}
     if predictive.std is not None:
         arrays["_std"] = predictive.std
+    shape = tuple(space.sizes[dim] for dim in space["x"].dims)
     fields = {
-        name + suffix: (("case", *space), values[:, variable].reshape(-1, *shape), {"units": unit})
+        name + suffix: (("case", *space["x"].dims), values[:, variable].reshape(-1, *shape), {"units": unit})
         for variable, (name, unit) in enumerate(zip(surrogate.names, surrogate.units, strict=True))
         for suffix, values in arrays.items()
     }
-    located = surrogate.mesh_points[PHYSICAL] if points is None else points
-    axes = ("x", "r") if located.shape[1] == 2 else tuple(f"x{axis + 1}" for axis in range(located.shape[1]))
-    coordinates: dict[str, Any] = {
-        axis: (space, values.reshape(shape), METERS) for axis, values in zip(axes, located.T, strict=True)
-    }
-    if on_cells:
-        nodes = {"node_x": surrogate.mesh.node_x, "node_r": surrogate.mesh.node_r}
-        coordinates |= {name: (("node_j", "node_i"), values, METERS) for name, values in nodes.items()}
-    coordinates |= {name: ("case", conditions[:, column]) for column, name in enumerate(surrogate.domain.names)}
-    distance = surrogate.domain.excess(conditions).max(axis=1)
     explained = {"long_name": "distance outside the training domain, in widths of it"}
+    extrapolation = ("case", surrogate.domain.excess(conditions).max(axis=1), explained)
+    parameters = {name: ("case", conditions[:, column]) for column, name in enumerate(surrogate.domain.names)}
     attributes = {"verdict": surrogate.domain.summary(conditions)}
-    return xarray.Dataset(fields, coordinates, attributes).assign(extrapolation=("case", distance, explained))
+    return space.assign(fields).assign(extrapolation=extrapolation).assign_coords(parameters).assign_attrs(attributes)
+
+
+def _cells(mesh: Mesh, centers: Float[np.ndarray, "point 2"]) -> xarray.Dataset:
+    """The cells of a structured mesh as coordinates, with its nodes."""
+    x, r = centers.T.reshape(2, *mesh.shape)
+    nodes = ("node_j", "node_i")
+    return xarray.Dataset(
+        coords={
+            "x": (("j", "i"), x, METERS),
+            "r": (("j", "i"), r, METERS),
+            "node_x": (nodes, mesh.node_x, METERS),
+            "node_r": (nodes, mesh.node_r, METERS),
+        }
+    )
+
+
+def _points(points: Float[np.ndarray, "point coordinate"]) -> xarray.Dataset:
+    """Points as coordinates: x, r and, beyond the plane, x3 and so on."""
+    axes = ("x", "r", *(f"x{axis}" for axis in range(3, points.shape[1] + 1)))
+    return xarray.Dataset(
+        coords={axis: ("point", values, METERS) for axis, values in zip(axes, points.T, strict=False)}
+    )

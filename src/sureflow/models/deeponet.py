@@ -4,22 +4,22 @@ from typing import Literal
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 from pydantic import NonNegativeInt, PositiveInt
 from pydantic.dataclasses import dataclass
 
 from sureflow.models.base import NetworkSettings
 from sureflow.models.features import fourier_features, n_fourier_features
+from sureflow.models.mlp import MLP
 from sureflow.settings import STRICT
 
 
 class DeepONet(eqx.Module):
     """Eq. 1: (x, psi) -> f_d(f_x(x) * f_psi(psi)) for one point and one variable, with tanh between layers."""
 
-    space_encoder: eqx.nn.MLP
-    parameter_encoder: eqx.nn.MLP
-    decoder: eqx.nn.MLP
+    space_encoder: MLP
+    parameter_encoder: MLP
+    decoder: MLP
     fourier_octaves: int = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, " coordinate"], psi: Float[Array, " parameter"]) -> Float[Array, " output"]:
@@ -42,17 +42,13 @@ class DeepONetSettings(NetworkSettings):
     fourier_octaves: NonNegativeInt = 4
 
     def build(self, n_coordinates: int, n_parameters: int, n_outputs: int, key: PRNGKeyArray) -> DeepONet:
-        """A network with freshly drawn weights: uniform in +-1/sqrt(inputs), as in PyTorch."""
+        """A network with freshly drawn weights."""
         space, parameter, decoder = jax.random.split(key, 3)
-
-        def mlp(inputs: int, outputs: int, width: int, layers: int, key: PRNGKeyArray) -> eqx.nn.MLP:
-            return eqx.nn.MLP(inputs, outputs, width, layers, activation=jnp.tanh, key=key)
-
-        features = n_fourier_features(n_coordinates, self.fourier_octaves)
-        encoder = (self.encoder_width, self.encoder_width, self.encoder_layers)
+        encoded = [self.encoder_width] * (self.encoder_layers + 1)
+        hidden = [self.decoder_width] * self.decoder_layers
         return DeepONet(
-            space_encoder=mlp(features, *encoder, space),
-            parameter_encoder=mlp(n_parameters, *encoder, parameter),
-            decoder=mlp(self.encoder_width, n_outputs, self.decoder_width, self.decoder_layers, decoder),
+            space_encoder=MLP.draw([n_fourier_features(n_coordinates, self.fourier_octaves), *encoded], space),
+            parameter_encoder=MLP.draw([n_parameters, *encoded], parameter),
+            decoder=MLP.draw([self.encoder_width, *hidden, n_outputs], decoder),
             fourier_octaves=self.fourier_octaves,
         )

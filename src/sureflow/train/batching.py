@@ -21,12 +21,10 @@ class EpochOrder(eqx.Module):
 
     @classmethod
     def draw(cls, key: PRNGKeyArray, n_runs: int, n_points: int) -> "EpochOrder":
-        runs, points, start = jax.random.split(key, 3)
-        return cls(
-            runs=jax.random.permutation(runs, n_runs),
-            points=jax.random.permutation(points, n_points),
-            start=jax.random.randint(start, (n_runs,), 0, n_points),
-        )
+        # One draw for all three, since it is draws that take long to compile; sorting random bits shuffles.
+        bits = jax.random.bits(key, (2 * n_runs + n_points,))
+        runs, start, points = jnp.split(bits, [n_runs, 2 * n_runs])
+        return cls(jnp.argsort(runs), jnp.argsort(points), (start % n_points).astype(jnp.int32))
 
     def batch(self, step: Int[Array, ""], size: int) -> tuple[Int[Array, " sample"], Int[Array, " sample"]]:
         """Run and point of the samples of one step. Samples go round the runs, one point each, and round again."""

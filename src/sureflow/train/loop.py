@@ -79,6 +79,7 @@ def network_key(seed: int, member: Int[Array, ""], variable: Int[Array, ""]) -> 
     return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), member), variable)
 
 
+@partial(jax.jit, static_argnames="recipe")
 def initial_state(view: TrainingView, recipe: Recipe) -> TrainState:
     """Independent weights for every member and variable."""
     n_variables = view.fields.shape[0]

@@ -25,8 +25,8 @@ class Ensemble:
     def combine(self, predictive: Predictive) -> Predictive:
         """One prediction from a leading axis of members, as the moments of their equal mixture.
 
-        mean = mean_b mu_b and std^2 = mean_b sigma_b^2 + var_b mu_b: the variances of the members' parts are averaged, and
-        the spread of their means joins the epistemic part. One member is itself.
+        mean = mean_b mu_b and std^2 = mean_b sigma_b^2 + var_b mu_b: the variances of the members' parts are averaged,
+        and the spread of their means joins the epistemic part. One member is itself.
         """
         averaged = {name: jnp.sqrt(jnp.mean(part**2, axis=0)) for name, part in predictive.parts.items()}
         if self.members > 1:

@@ -1,0 +1,68 @@
+"""Properties that every head has; a new head joins `HEADS` and inherits them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from pydantic import TypeAdapter, ValidationError
+
+from sureflow.heads import MVE, AnyHead, Deterministic, Evidential, Head
+
+HEADS = [Deterministic(), MVE(), MVE(warm_up=0, beta=0), Evidential(), Evidential(explosion=0)]
+each_head = pytest.mark.parametrize("head", HEADS, ids=repr)
+
+extremes = st.floats(-300, 300, width=32)
+SIZE = 16
+
+
+@jax.jit(static_argnums=0)
+def loss_and_gradient(head: Head, output, truth, progress):
+    return jax.vmap(jax.value_and_grad(lambda *a: head.loss_parts(*a)["loss"]), (0, 0, None))(output, truth, progress)
+
+
+@each_head
+@given(
+    outputs=arrays(np.float32, (SIZE, 4), elements=extremes),
+    truth=arrays(np.float32, SIZE, elements=st.floats(-100, 100, width=32)),
+    progress=st.sampled_from([0.0, 1.0]),
+)
+def test_loss_and_gradient_are_finite_for_extreme_outputs(head, outputs, truth, progress):
+    loss, gradient = loss_and_gradient(head, jnp.asarray(outputs[:, : head.n_outputs]), jnp.asarray(truth), progress)
+    assert np.isfinite(loss).all()
+    assert np.isfinite(gradient).all()
+
+
+@jax.jit(static_argnums=0)
+def predict(head: Head, outputs):
+    return jax.vmap(head.predictive)(outputs)
+
+
+@each_head
+@given(outputs=arrays(np.float32, (SIZE, 4), elements=extremes))
+def test_prediction_is_finite_and_its_mean_is_the_first_output(head, outputs):
+    predictive = predict(head, jnp.asarray(outputs[:, : head.n_outputs]))
+    np.testing.assert_array_equal(predictive.mean, outputs[:, 0])
+    for part in predictive.parts.values():
+        assert np.isfinite(part).all()
+        assert (np.asarray(part) > 0).all()
+
+
+@each_head
+def test_the_best_mean_is_the_truth(head):
+    outputs = jnp.zeros(head.n_outputs)
+    losses = [head.loss_parts(outputs.at[0].set(mean), jnp.asarray(0.3), 1.0)["loss"] for mean in (0.0, 0.3, 0.6)]
+    assert losses[1] < min(losses[0], losses[2])
+
+
+@each_head
+def test_settings_survive_a_round_trip(head):
+    adapter = TypeAdapter(AnyHead)
+    assert adapter.validate_python(adapter.dump_python(head)) == head
+
+
+def test_an_unknown_setting_is_refused():
+    with pytest.raises(ValidationError, match="unexpected"):
+        MVE(betta=0.5)  # type: ignore[call-arg]
