@@ -1,0 +1,87 @@
+import re
+
+import pytest
+
+from campaigns import TINY, TINY_TOML
+from sureflow.campaign.settings import Campaign, load_campaign, preset_names
+from sureflow.errors import SureflowError
+
+
+def test_the_paper_preset_is_the_study():
+    campaign = load_campaign("paper")
+    pairs = campaign.pairs()
+    assert len(pairs) == 441
+    assert {mach for mach, _ in pairs} == set(range(10, 31))
+    assert {altitude for _, altitude in pairs} == set(range(20, 61, 2))
+    assert campaign.mesh.cells == (64, 64)
+    assert campaign.mesh.mach == 10.0
+
+
+def test_the_quick_preset_has_runs_in_every_domain():
+    pairs = load_campaign("quick").pairs()
+    inside = [(m, a) for m, a in pairs if 12 <= m <= 28 and 26 <= a <= 54]
+    assert len(inside) >= 12
+    assert (25.0, 46.0) in pairs
+    assert sum(m in (29, 30) for m, _ in pairs) >= 4
+    assert sum(m in (10, 11) for m, _ in pairs) >= 4
+    assert sum(a in (56, 58, 60) for _, a in pairs) >= 4
+    assert sum(a in (20, 22, 24) for _, a in pairs) >= 4
+    assert set(pairs) <= set(load_campaign("paper").pairs())
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_presets_have_conditions_and_a_mesh_that_exist(name):
+    campaign = load_campaign(name)
+    assert len(campaign.flight_conditions()) == len(campaign.pairs())
+    assert campaign.build_mesh().shape == campaign.mesh.cells[::-1]
+    assert campaign.description
+
+
+def test_a_file_of_the_users_own(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(TINY_TOML)
+    campaign = load_campaign(str(path))
+    assert campaign == Campaign.from_dict(TINY, "tiny")
+    assert campaign.mesh.mach == 18.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"mesh": {"cels": [16, 16]}}, "tiny: mesh.cels is not a setting; did you mean cells?"),
+        ({"wal": {}}, "tiny: wal is not a setting; did you mean wall?"),
+        ({"conditions": [{"mach": [20], "altitude": [40]}]}, "altitude_km"),
+        ({"conditions": []}, "tiny: conditions is empty; give at least one Mach number and one altitude."),
+        ({"conditions": [{"mach": [50], "altitude_km": [40]}]}, "mach=50 is outside 2..40"),
+        ({"conditions": [{"mach": [float("nan")], "altitude_km": [40]}]}, "finite number"),
+        ({"wall": {"kind": "sticky"}}, "wall.kind='sticky'"),
+        ({"mesh": {"cells": [0, 0]}}, "cells=0x0 is outside"),
+        ({"mesh": {"mach": 25}}, "mesh.mach=25 is above the campaign's lowest Mach number 18"),
+        ({"gas": {"model": "helium"}}, "gas.model='helium'"),
+        ({"solver": {"toleranc": 1}}, "tiny: solver.toleranc is not a setting; did you mean tolerance?"),
+        ({"mesh": 3}, "mesh=3"),
+    ],
+)
+def test_mistakes_are_named(changes, sentence):
+    with pytest.raises(SureflowError, match=re.escape(sentence)):
+        Campaign.from_dict(TINY | changes, "tiny").flight_conditions()
+
+
+@pytest.mark.parametrize(
+    ("preset", "sentence"),
+    [
+        ("papr", "preset 'papr' is unknown; did you mean paper?"),
+        ("xyz", "preset 'xyz' is unknown; There are paper, quick, or give a .toml file."),
+        ("nowhere.toml", "nowhere.toml cannot be read (No such file or directory)"),
+    ],
+)
+def test_unknown_presets(preset, sentence):
+    with pytest.raises(SureflowError, match=re.escape(sentence)):
+        load_campaign(preset)
+
+
+def test_a_file_that_is_not_toml(tmp_path):
+    path = tmp_path / "broken.toml"
+    path.write_text("mach = [")
+    with pytest.raises(SureflowError, match="is not valid TOML"):
+        load_campaign(str(path))
