@@ -25,8 +25,8 @@ class Boundary(eqx.Module):
     follows: ClassVar[bool] = False
 
     @abc.abstractmethod
-    def ghost(self, inside: Line, normal: Float[Array, "2 n"], units: Units) -> Line:
-        """(rho, u, v, p) of the ghost cells."""
+    def ghost(self, inside: Line, further: Line, normal: Float[Array, "2 n"], units: Units) -> Line:
+        """(rho, u, v, p) of the ghost cells, from the first and second cells inside."""
 
     def ghost_temperature(self, ghost: Line, temperature: Float[Array, "n"], units: Units) -> Float[Array, "n"]:
         """Temperature of the ghost cells in K."""
@@ -38,24 +38,30 @@ class Fixed(Boundary):
 
     outside: Float[Array, "4 *n"]
 
-    def ghost(self, inside, normal, units):
+    def ghost(self, inside, further, normal, units):
         outside = self.outside if self.outside.ndim == 2 else self.outside[:, None]
         return jnp.broadcast_to(outside, inside.shape)
 
 
 class Outflow(Boundary):
-    """The state inside goes on outside: right where the flow leaves at supersonic speed."""
+    """The flow goes on outside as it does inside: right where it leaves at supersonic speed.
+
+    The ghost serves the slopes; the flux through the face takes the inner state on both sides.
+    """
 
     follows: ClassVar[bool] = True
 
-    def ghost(self, inside, normal, units):
-        return inside
+    def ghost(self, inside, further, normal, units):
+        return 2.0 * inside - further
+
+    def ghost_temperature(self, ghost, temperature, units):
+        return temperature
 
 
 class Mirror(Boundary):
     """Symmetry: the axis of revolution."""
 
-    def ghost(self, inside, normal, units):
+    def ghost(self, inside, further, normal, units):
         return reflect(inside, normal)
 
 
@@ -64,7 +70,7 @@ class SlipWall(Boundary):
 
     is_wall: ClassVar[bool] = True
 
-    def ghost(self, inside, normal, units):
+    def ghost(self, inside, further, normal, units):
         return reflect(inside, normal)
 
 
@@ -74,7 +80,7 @@ class IsothermalWall(Boundary):
     temperature: Float[Array, ""]
     is_wall: ClassVar[bool] = True
 
-    def ghost(self, inside, normal, units):
+    def ghost(self, inside, further, normal, units):
         pressure = inside[3]
         wall_density = units.density_from_pressure(pressure, self.temperature)
         return jnp.stack([2.0 * wall_density - inside[0], -inside[1], -inside[2], pressure])
@@ -88,7 +94,7 @@ class AdiabaticWall(Boundary):
 
     is_wall: ClassVar[bool] = True
 
-    def ghost(self, inside, normal, units):
+    def ghost(self, inside, further, normal, units):
         return jnp.stack([inside[0], -inside[1], -inside[2], inside[3]])
 
     def ghost_temperature(self, ghost, temperature, units):

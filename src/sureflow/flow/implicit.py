@@ -202,12 +202,17 @@ def spectral_radius(w: State, problem: Problem):
 
 def multiply(a, b):
     """Products of 4x4 matrices (4, 4, ...), written out: small and elementwise over the cells."""
-    return sum(a[:, k, None] * b[None, k] for k in range(4))
+    return (
+        a[:, 0, None] * b[None, 0]
+        + a[:, 1, None] * b[None, 1]
+        + a[:, 2, None] * b[None, 2]
+        + a[:, 3, None] * b[None, 3]
+    )
 
 
 def apply(a, x):
     """Products of 4x4 matrices (4, 4, ...) and vectors (4, ...)."""
-    return sum(a[:, k] * x[None, k] for k in range(4))
+    return a[:, 0] * x[0] + a[:, 1] * x[1] + a[:, 2] * x[2] + a[:, 3] * x[3]
 
 
 def inverse(m):

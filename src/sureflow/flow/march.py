@@ -66,7 +66,9 @@ def limited(state: State, change: State) -> tuple[State, Bool[Array, ""]]:
     energy_change = jnp.abs(internal_energy(state + 0.1 * change) - energy) / (0.1 * energy)
     largest = jnp.maximum(jnp.abs(change[0]) / state[0], energy_change)
     updated = state + change * jnp.minimum(1.0, LARGEST_CHANGE / jnp.maximum(largest, 1e-30))
-    physical = jnp.all(jnp.isfinite(updated)) & jnp.all(updated[0] > 0.0) & jnp.all(internal_energy(updated) > 0.05 * energy)
+    physical = (
+        jnp.all(jnp.isfinite(updated)) & jnp.all(updated[0] > 0.0) & jnp.all(internal_energy(updated) > 0.05 * energy)
+    )
     return updated, physical
 
 

@@ -173,8 +173,9 @@ def one_sided_stretching(first: float, cells: int) -> np.ndarray:
     return nodes(0.5 * (low + high))
 
 
-def body_mesh(body: SphereCone = SphereCone(), settings: MeshSettings = MeshSettings()) -> Mesh:
+def body_mesh(body: SphereCone | None = None, settings: MeshSettings | None = None) -> Mesh:
     """The block between a sphere-cone and an outer boundary that follows its bow shock, on lines normal to the wall."""
+    body, settings = body or SphereCone(), settings or MeshSettings()
     along, normal_cells = settings.cells
     fraction = one_sided_stretching(settings.nose_cell * body.nose_radius / body.arc_length, along)
     point, normal = body.wall(fraction * body.arc_length)

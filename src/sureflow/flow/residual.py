@@ -50,10 +50,10 @@ def ghost_cells(w: State, problem: Problem) -> Ghosts:
     sides, units = problem.boundaries, problem.units
     i_normal, j_normal = problem.metrics.i_faces.normal, problem.metrics.j_faces.normal
     return Ghosts(
-        sides.i_min.ghost(w[:, :, 0], i_normal[:, :, 0], units)[:, :, None],
-        sides.i_max.ghost(w[:, :, -1], i_normal[:, :, -1], units)[:, :, None],
-        sides.j_min.ghost(w[:, 0], j_normal[:, 0], units)[:, None],
-        sides.j_max.ghost(w[:, -1], j_normal[:, -1], units)[:, None],
+        sides.i_min.ghost(w[:, :, 0], w[:, :, 1], i_normal[:, :, 0], units)[:, :, None],
+        sides.i_max.ghost(w[:, :, -1], w[:, :, -2], i_normal[:, :, -1], units)[:, :, None],
+        sides.j_min.ghost(w[:, 0], w[:, 1], j_normal[:, 0], units)[:, None],
+        sides.j_max.ghost(w[:, -1], w[:, -2], j_normal[:, -1], units)[:, None],
     )
 
 
@@ -68,7 +68,9 @@ def switches(w: State, problem: Problem) -> Switches:
     """Limiter values and shock sensor of a state."""
     along_i, along_j = slopes(w, ghost_cells(w, problem))
     shock = reconstruct.shock_sensor(w[3], problem.sensor_off_wall)
-    return Switches(problem.limiter(*along_i), problem.limiter(*along_j), shock)
+    # Across a shock the limited slope alone lets the residual stall and the temperature undershoot ahead of it.
+    limiter_j = problem.limiter(*along_j) * (1.0 - reconstruct.SHOCK_DAMPING * shock)
+    return Switches(problem.limiter(*along_i), limiter_j, reconstruct.spread(shock))
 
 
 def residual(state: State, problem: Problem, active: Switches, order) -> State:

@@ -116,7 +116,9 @@ class FlowSolution:
             **{key: record[key] for key in ("q_stag_w_m2", "drag_coefficient")},
             **{key: record[key] for key in ("drag_coefficient_pressure", "drag_coefficient_friction")},
             "balance_error": {key: record[f"balance_error_{key}"] for key in ("mass", "momentum", "energy")},
-            "shock_radius_m": {f"{x:.4g}" if x != 1.0 else "1.0": record[f"shock_radius_m_{x:g}"] for x in SHOCK_STATIONS},
+            "shock_radius_m": {
+                f"{x:.4g}" if x != 1.0 else "1.0": record[f"shock_radius_m_{x:g}"] for x in SHOCK_STATIONS
+            },
             "cp_over_cpmax": {str(a): record[f"cp_over_cpmax_{a}"] for a in SURFACE_ANGLES},
             "validity": {
                 **{k: record[k] for k in ("stagnation_temperature_k", "knudsen", "reynolds", "wall_cell_reynolds")},

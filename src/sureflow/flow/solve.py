@@ -16,13 +16,14 @@ from sureflow.flow.metrics import metrics
 from sureflow.flow.residual import Problem
 from sureflow.flow.solution import Convergence, FlowSolution
 from sureflow.flow.state import State, Units, conservative, free_stream_primitive, primitive, units_of
-from sureflow.flow.steer import Progress, Report, SolverSettings, march_to_steady_state
+from sureflow.flow.steer import Report, SolverSettings, march_to_steady_state
 from sureflow.physics import quantities
 from sureflow.physics.free_stream import FlightCondition, FreeStream
 from sureflow.physics.gas import Gas, PerfectGas
 from sureflow.physics.quantities import FlowField
 from sureflow.physics.wall import Wall
 from sureflow.runtime import double_precision, keep_compiled_programs
+
 
 class Start(NamedTuple):
     """Another solution to start from, with the free stream that it belongs to."""
@@ -56,20 +57,24 @@ def solve_flow(
         reference = free_stream_residual(mesh, problem, free_stream)
         field_of = field_builder(mesh, gas, wall, free_stream, problem.units)
 
-        def march(state: State, at_once: bool) -> tuple[State, Convergence]:
-            monitor = lambda state: monitored(field_of(state))  # noqa: E731
+        def march(state: State, *, second_order_at_once: bool) -> tuple[State, Convergence]:
             return march_to_steady_state(
-                state, problem, reference, monitor, settings, progress, second_order_at_once=at_once
+                state,
+                problem,
+                reference,
+                lambda state: monitored(field_of(state)),
+                settings,
+                progress,
+                second_order_at_once=second_order_at_once,
             )
 
-        state, convergence = march(rescaled(start, mesh, problem.units, free_stream), True) if start else (None, None)
-        if convergence is None or convergence.status != "converged":
-            state, convergence = march(first_guess(mesh, problem, free_stream), False)
+        begin = rescaled(start, mesh, problem.units, free_stream) if start else first_guess(mesh, problem, free_stream)
+        state, convergence = march(begin, second_order_at_once=start is not None)
+        if start and convergence.status != "converged":
+            state, convergence = march(first_guess(mesh, problem, free_stream), second_order_at_once=False)
         fields = field_of(state).fields
     flight = condition if isinstance(condition, FlightCondition) else None
-    return FlowSolution(
-        flight, free_stream, mesh, gas, wall, fields, convergence, seconds=time.perf_counter() - began
-    )
+    return FlowSolution(flight, free_stream, mesh, gas, wall, fields, convergence, seconds=time.perf_counter() - began)
 
 
 def monitored(field: FlowField) -> np.ndarray:
@@ -120,7 +125,9 @@ def rescaled(start: Start, mesh: Mesh, units: Units, free_stream: FreeStream) ->
     """
     fields = np.asarray(start.fields)
     if fields.shape != (4, *mesh.shape):
-        raise SureflowError(f"the start has shape {fields.shape}, but the mesh needs {(4, *mesh.shape)}: give the same mesh.")
+        raise SureflowError(
+            f"the start has shape {fields.shape}, but the mesh needs {(4, *mesh.shape)}: give the same mesh."
+        )
     gas, theirs = units.gas, start.free_stream
     u1, u2, rho, temperature = jnp.asarray(fields)
     dynamic = theirs.density(gas) * theirs.velocity**2

@@ -49,7 +49,7 @@ def fay_riddell(free_stream: FreeStream, gas: PerfectGas, nose_radius: float, wa
     h_edge = gas.cp * free_stream.temperature + 0.5 * free_stream.velocity**2
 
     def density_times_viscosity(temperature: float) -> float:
-        return p_edge / (gas.gas_constant * temperature) * float(gas.viscosity(temperature))  # type: ignore[arg-type]
+        return p_edge / (gas.gas_constant * temperature) * float(gas.viscosity(temperature))
 
     t_edge = h_edge / gas.cp
     rho_edge = p_edge / (gas.gas_constant * t_edge)

@@ -26,13 +26,13 @@ class FreeStream:
 
     def density(self, gas: Gas) -> float:
         """Density in kg/m3."""
-        return float(gas.density_from_pressure(self.pressure, self.temperature))  # type: ignore[arg-type]
+        return float(gas.density_from_pressure(self.pressure, self.temperature))
 
     def mach(self, gas: Gas) -> float:
         """Mach number."""
         density = self.density(gas)
-        energy = gas.energy_from_temperature(density, self.temperature)  # type: ignore[arg-type]
-        return self.velocity / float(gas.sound_speed(density, energy))  # type: ignore[arg-type]
+        energy = gas.energy_from_temperature(density, self.temperature)
+        return self.velocity / float(gas.sound_speed(density, energy))
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ gas (equilibrium air from tables, say) is one more subclass of `Gas`.
 """
 
 import abc
+from typing import Any
 
 import equinox as eqx
-from jaxtyping import Array, Float
 
 from sureflow.physics.transport import sutherland_viscosity
 
-Field = Float[Array, "..."]
+Field = Any  # a float, or an array of NumPy or of JAX: what goes in comes out
 
 
 class Gas(eqx.Module):

@@ -50,7 +50,7 @@ class Validity:
 def validity(field: FlowField) -> Validity:
     """Validity of a computed flow."""
     gas, free = field.gas, field.free_stream
-    density, viscosity = free.density(gas), float(gas.viscosity(free.temperature))  # type: ignore[arg-type]
+    density, viscosity = free.density(gas), float(gas.viscosity(free.temperature))
     free_path = viscosity / free.pressure * math.sqrt(math.pi * free.pressure / (2.0 * density))
     length = float(field.node_x[0, -1] - field.node_x[0, 0])
     _, _, distance = wall_geometry(field)
@@ -72,6 +72,6 @@ def stagnation_temperature(field: FlowField) -> float:
     for _ in range(80):
         middle = math.sqrt(low * high)
         rho = gas.density_from_pressure(pressure, middle)
-        found = float(gas.energy_from_temperature(rho, middle) + pressure / rho)  # type: ignore[operator]
+        found = float(gas.energy_from_temperature(rho, middle) + pressure / rho)
         low, high = (middle, high) if found < enthalpy else (low, middle)
     return math.sqrt(low * high)
