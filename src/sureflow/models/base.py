@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-from jaxtyping import Array, Float, PRNGKeyArray
+import numpy as np
+from jaxtyping import Array, Float
 
 # How the axis of networks is mapped, fixed per kind of device so that results do not depend on timing. On a CPU one
 # network at a time keeps its weights, moments and activations in cache, and its matrix products fill the cores.
@@ -20,7 +21,7 @@ class NetworkSettings(ABC):
     """Sizes and options of a network (a frozen dataclass)."""
 
     @abstractmethod
-    def build(self, n_coordinates: int, n_parameters: int, n_outputs: int, key: PRNGKeyArray) -> Network:
+    def build(self, n_coordinates: int, n_parameters: int, n_outputs: int, rng: np.random.Generator) -> Network:
         """A network (a tree of arrays) with freshly drawn weights."""
 
 

@@ -3,8 +3,8 @@
 from typing import Literal
 
 import equinox as eqx
-import jax
-from jaxtyping import Array, Float, PRNGKeyArray
+import numpy as np
+from jaxtyping import Array, Float
 from pydantic import NonNegativeInt, PositiveInt
 from pydantic.dataclasses import dataclass
 
@@ -41,14 +41,13 @@ class DeepONetSettings(NetworkSettings):
     decoder_layers: NonNegativeInt = 3
     fourier_octaves: NonNegativeInt = 4
 
-    def build(self, n_coordinates: int, n_parameters: int, n_outputs: int, key: PRNGKeyArray) -> DeepONet:
+    def build(self, n_coordinates: int, n_parameters: int, n_outputs: int, rng: np.random.Generator) -> DeepONet:
         """A network with freshly drawn weights."""
-        space, parameter, decoder = jax.random.split(key, 3)
         encoded = [self.encoder_width] * (self.encoder_layers + 1)
         hidden = [self.decoder_width] * self.decoder_layers
         return DeepONet(
-            space_encoder=MLP.draw([n_fourier_features(n_coordinates, self.fourier_octaves), *encoded], space),
-            parameter_encoder=MLP.draw([n_parameters, *encoded], parameter),
-            decoder=MLP.draw([self.encoder_width, *hidden, n_outputs], decoder),
+            space_encoder=MLP.draw([n_fourier_features(n_coordinates, self.fourier_octaves), *encoded], rng),
+            parameter_encoder=MLP.draw([n_parameters, *encoded], rng),
+            decoder=MLP.draw([self.encoder_width, *hidden, n_outputs], rng),
             fourier_octaves=self.fourier_octaves,
         )

@@ -1,6 +1,5 @@
 """Checkpoints: one file with everything that training needs to go on as if it had never stopped."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,8 @@ HISTORY = "history."
 
 def save_checkpoint(path: Path, training: Training, fingerprint: str) -> None:
     """Weights, moments and history of the epochs done, in one file that is never half-written."""
-    state, history = training.state, training.history
-    tensors = to_tensors({"weights": state.weights, "moments": state.moments})
+    history = training.history
+    tensors = to_tensors(training.state)
     for name in history[0].parts:
         tensors[HISTORY + name] = np.stack([report.parts[name] for report in history])
     header = {"fingerprint": fingerprint, "epochs": str(len(history))}
@@ -47,10 +46,8 @@ def load_checkpoint(path: Path, view: TrainingView, recipe: Recipe, fingerprint:
         EpochReport(epoch, dict(zip(parts, values, strict=True)))
         for epoch, values in enumerate(zip(*parts.values(), strict=True))
     ]
-    fresh = initial_state(view, recipe)
-    filled = from_tensors({"weights": fresh.weights, "moments": fresh.moments}, tensors, str(path))
-    filled = jax.tree.map(jnp.asarray, filled)
-    return Training(replace(fresh, weights=filled["weights"], moments=filled["moments"]), tuple(history))
+    state = jax.tree.map(jnp.asarray, from_tensors(initial_state(view, recipe), tensors, str(path)))
+    return Training(state, tuple(history))
 
 
 def _open(path: Path) -> Any:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, UInt32
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from pydantic.dataclasses import dataclass
 
@@ -20,6 +20,14 @@ from sureflow.heads import AnyHead
 from sureflow.models import AnyModel, map_networks
 from sureflow.settings import STRICT
 from sureflow.train.batching import EpochOrder, gather, steps_per_epoch
+
+ADAM = optax.scale_by_adam()
+
+# Share of the learning rate that is left, by how much of the training is done.
+SCHEDULES: dict[str, Callable[[Float[Array, ""]], Float[Array, ""]]] = {
+    "constant": jnp.ones_like,
+    "cosine": lambda progress: 0.5 * (1 + jnp.cos(jnp.pi * progress)),
+}
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -54,8 +62,6 @@ class TrainState(eqx.Module):
 
     weights: Any
     moments: optax.OptState
-    keys: PRNGKeyArray
-    variable: Int[Array, " network"]
 
 
 @plain_dataclass(frozen=True)
@@ -74,96 +80,127 @@ class Training:
     history: tuple[EpochReport, ...] = ()
 
 
-def network_key(seed: int, member: Int[Array, ""], variable: Int[Array, ""]) -> PRNGKeyArray:
+def network_seeds(seed: int, members: int, n_variables: int) -> list[np.random.SeedSequence]:
     """A network's randomness depends on its own place only: more members leave the first ones as they are."""
-    return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), member), variable)
+    return [np.random.SeedSequence([seed, m, variable]) for m in range(members) for variable in range(n_variables)]
 
 
-@partial(jax.jit, static_argnames="recipe")
 def initial_state(view: TrainingView, recipe: Recipe) -> TrainState:
-    """Independent weights for every member and variable."""
-    n_variables = view.fields.shape[0]
-    member, variable = jnp.divmod(jnp.arange(recipe.members * n_variables), n_variables)
-    keys = jax.vmap(partial(network_key, recipe.train.seed))(member, variable)
-    weights = jax.vmap(lambda key: eqx.filter(_build(view, recipe, jax.random.fold_in(key, 0)), eqx.is_array))(keys)
-    moments = jax.vmap(_optimizer(view, recipe).init)(weights)
-    return TrainState(weights, moments, jax.vmap(partial(jax.random.fold_in, data=1))(keys), variable)
+    """Independent weights for every member and variable. NumPy makes them, so that there is nothing to compile."""
+    n_coordinates, n_parameters, n_variables = _sizes(view)
+    weights = [
+        recipe.model.build(n_coordinates, n_parameters, recipe.head.n_outputs, np.random.default_rng(seed))
+        for seed in network_seeds(recipe.train.seed, recipe.members, n_variables)
+    ]
+    stacked = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *eqx.filter(weights, eqx.is_array))
+    # Adam begins with zeros everywhere.
+    form = jax.eval_shape(jax.vmap(ADAM.init), stacked)
+    moments = jax.tree.map(lambda leaf: jnp.asarray(np.zeros(leaf.shape, leaf.dtype)), form)
+    return TrainState(stacked, moments)
 
 
-@partial(jax.jit, static_argnames="recipe", donate_argnames="state")
 def train_epoch(
-    state: TrainState, epoch: Int[Array, ""], view: TrainingView, *, recipe: Recipe
+    state: TrainState, epoch: int, view: TrainingView, recipe: Recipe
 ) -> tuple[TrainState, dict[str, Float[Array, " network"]]]:
-    """One epoch of every network. Networks are independent, so each takes all its steps before the next one begins:
-    its weights stay in cache, which a step-by-step sweep over forty networks would flush every time.
+    """One epoch of every network, and the means of its loss parts."""
+    n_steps, (_, _, n_variables) = _steps(view, recipe), _sizes(view)
+    seeds = network_seeds(recipe.train.seed, recipe.members, n_variables)
+    return _train_epoch(
+        state,
+        view,
+        jnp.asarray(np.stack([seed.generate_state(2) for seed in seeds])),
+        jnp.asarray(epoch),
+        Rates(recipe.train.learning_rate, recipe.train.weight_decay, recipe.train.epochs * n_steps),
+        model=recipe.model,
+        head=recipe.head,
+        schedule=recipe.train.schedule,
+        batch=recipe.train.batch,
+        n_steps=n_steps,
+    )
+
+
+class Rates(eqx.Module):
+    """Numbers that a compiled program takes as arguments, so that another choice of them needs no other program."""
+
+    learning_rate: float
+    weight_decay: float
+    total_steps: int
+
+
+@partial(jax.jit, static_argnames=("model", "head", "schedule", "batch", "n_steps"), donate_argnames="state")
+def _train_epoch(
+    state: TrainState,
+    view: TrainingView,
+    key_data: UInt32[Array, "network 2"],
+    epoch: Int[Array, ""],
+    rates: Rates,
+    *,
+    model: AnyModel,
+    head: AnyHead,
+    schedule: str,
+    batch: int,
+    n_steps: int,
+) -> tuple[TrainState, dict[str, Float[Array, " network"]]]:
+    """Networks are independent, so each takes all its steps before the next one begins: its weights stay in cache,
+    which a step-by-step sweep over forty networks would flush every time.
     """
-    n_steps = _steps(view, recipe)
-    optimizer = _optimizer(view, recipe)
-    static = network_skeleton(recipe, view.coordinates.shape[1], view.parameters.shape[1])
+    _, n_runs, n_points = view.fields.shape
+    static = network_skeleton(model, head, *_sizes(view)[:2])
 
-    def train_network(weights, moments, key, variable):
-        _, n_runs, n_points = view.fields.shape
-        order = EpochOrder.draw(jax.random.fold_in(key, epoch), n_runs, n_points)
+    def train_network(weights, moments, key_data, variable):
+        key = jax.random.fold_in(jax.random.wrap_key_data(key_data), epoch)
+        order = EpochOrder.draw(key, n_runs, n_points)
 
-        def loss(weights, step):
+        def loss(weights, index, progress):
             network = eqx.combine(weights, static)
-            x, psi, truth = gather(view, variable, *order.batch(step, recipe.train.batch))
-            progress = (epoch * n_steps + step) / (recipe.train.epochs * n_steps)
-            parts = jax.vmap(recipe.head.loss_parts, (0, 0, None))(jax.vmap(network)(x, psi), truth, progress)
+            x, psi, truth = gather(view, variable, *order.batch(index, batch))
+            parts = jax.vmap(head.loss_parts, (0, 0, None))(jax.vmap(network)(x, psi), truth, progress)
             means = jax.tree.map(jnp.mean, parts)
             return means["loss"], means
 
         def step(carry, index):
             weights, moments = carry
-            gradient, parts = jax.grad(loss, has_aux=True)(weights, index)
-            updates, moments = optimizer.update(gradient, moments, weights)
-            return (optax.apply_updates(weights, updates), moments), parts
+            progress = (epoch * n_steps + index) / rates.total_steps
+            gradient, parts = jax.grad(loss, has_aux=True)(weights, index, progress)
+            direction, moments = ADAM.update(gradient, moments)
+            rate = rates.learning_rate * SCHEDULES[schedule](progress)
+            weights = jax.tree.map(lambda w, d: w - rate * (d + rates.weight_decay * w), weights, direction)
+            return (weights, moments), parts
 
         (weights, moments), parts = jax.lax.scan(step, (weights, moments), jnp.arange(n_steps))
         return weights, moments, jax.tree.map(jnp.mean, parts)
 
-    weights, moments, parts = map_networks(train_network, state.weights, state.moments, state.keys, state.variable)
-    return TrainState(weights, moments, state.keys, state.variable), parts
+    n_variables = view.fields.shape[0]
+    variable = jnp.arange(len(key_data)) % n_variables
+    weights, moments, parts = map_networks(train_network, state.weights, state.moments, key_data, variable)
+    return TrainState(weights, moments), parts
 
 
-def network_skeleton(recipe: Recipe, n_coordinates: int, n_parameters: int) -> Any:
+def network_skeleton(model: AnyModel, head: AnyHead, n_coordinates: int, n_parameters: int) -> Any:
     """A network without its weights: all that a program needs to know of it besides them."""
-    return eqx.filter(_network_shapes(recipe, n_coordinates, n_parameters), _is_shape, inverse=True)
+    return eqx.filter(_any_network(model, head, n_coordinates, n_parameters), eqx.is_array, inverse=True)
 
 
 def weight_shapes(recipe: Recipe, n_coordinates: int, n_parameters: int, n_variables: int) -> Any:
-    """The form of the weights of all networks, without drawing them."""
+    """The form of the weights of all networks."""
     networks = recipe.members * n_variables
-    one = eqx.filter(_network_shapes(recipe, n_coordinates, n_parameters), _is_shape)
+    one = eqx.filter(_any_network(recipe.model, recipe.head, n_coordinates, n_parameters), eqx.is_array)
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((networks, *leaf.shape), leaf.dtype), one)
 
 
-def _network_shapes(recipe: Recipe, n_coordinates: int, n_parameters: int) -> Any:
-    key = jax.random.key(0)
-    return eqx.filter_eval_shape(recipe.model.build, n_coordinates, n_parameters, recipe.head.n_outputs, key)
+def _any_network(model: AnyModel, head: AnyHead, n_coordinates: int, n_parameters: int) -> Any:
+    return model.build(n_coordinates, n_parameters, head.n_outputs, np.random.default_rng(0))
 
 
-def _is_shape(leaf: Any) -> bool:
-    return isinstance(leaf, jax.ShapeDtypeStruct)
-
-
-def _build(view: TrainingView, recipe: Recipe, key: PRNGKeyArray) -> Any:
-    return recipe.model.build(view.coordinates.shape[1], view.parameters.shape[1], recipe.head.n_outputs, key)
+def _sizes(view: TrainingView) -> tuple[int, int, int]:
+    """Coordinates, parameters and variables."""
+    return view.coordinates.shape[1], view.parameters.shape[1], view.fields.shape[0]
 
 
 def _steps(view: TrainingView, recipe: Recipe) -> int:
     _, n_runs, n_points = view.fields.shape
     wanted = recipe.train.points_per_run
     return steps_per_epoch(n_runs, n_points if wanted == "all" else min(wanted, n_points), recipe.train.batch)
-
-
-def _optimizer(view: TrainingView, recipe: Recipe) -> optax.GradientTransformation:
-    train = recipe.train
-    schedule = {
-        "constant": optax.constant_schedule(train.learning_rate),
-        "cosine": optax.cosine_decay_schedule(train.learning_rate, train.epochs * _steps(view, recipe)),
-    }[train.schedule]
-    return optax.adamw(schedule, weight_decay=train.weight_decay)
 
 
 def fit(
@@ -176,7 +213,7 @@ def fit(
     """Train to the last epoch, from where `start` has come to or from new weights; `on_epoch` sees the end of each."""
     training = start or Training(initial_state(view, recipe))
     for epoch in range(len(training.history), recipe.train.epochs):
-        state, parts = train_epoch(training.state, jnp.asarray(epoch), view, recipe=recipe)
+        state, parts = train_epoch(training.state, epoch, view, recipe)
         by_member = {name: np.asarray(values).reshape(recipe.members, -1) for name, values in parts.items()}
         report = EpochReport(epoch, by_member)
         _require_finite(report, recipe)

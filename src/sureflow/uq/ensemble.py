@@ -43,7 +43,7 @@ def predict_normalized(
     recipe: Recipe,
 ) -> Predictive:
     """Mean and parts (case, variable, point) of all networks, one condition at a time."""
-    static = network_skeleton(recipe, coordinates.shape[1], parameters.shape[1])
+    static = network_skeleton(recipe.model, recipe.head, coordinates.shape[1], parameters.shape[1])
 
     def condition(psi: Float[Array, " parameter"]) -> Predictive:
         def network(weights: Any) -> Predictive:

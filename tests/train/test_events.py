@@ -1,0 +1,36 @@
+import json
+
+import numpy as np
+
+from sureflow.train.events import jsonl_sink, tensorboard_sink
+from sureflow.train.loop import EpochReport
+
+NAMES = ("u1", "T")
+
+
+def report(epoch, value=1.0):
+    return EpochReport(epoch, {"loss": np.array([[value, 2.0], [3.0, 4.0]])})
+
+
+def test_a_line_an_epoch(tmp_path):
+    sink = jsonl_sink(tmp_path / "events.jsonl", NAMES)
+    for epoch in range(3):
+        sink(report(epoch))
+    lines = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    assert [line["epoch"] for line in lines] == [1, 2, 3]
+    assert lines[0]["loss"] == {"u1": 2.0, "T": 3.0}
+
+
+def test_a_resumed_training_replaces_the_epochs_it_does_again(tmp_path):
+    path = tmp_path / "events.jsonl"
+    first, resumed = jsonl_sink(path, NAMES), jsonl_sink(path, NAMES)
+    for epoch in range(3):
+        first(report(epoch))
+    resumed(report(1, value=5.0))
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["loss"]["u1"] for line in lines] == [2.0, 4.0]
+
+
+def test_tensorboard_files_are_written(tmp_path):
+    tensorboard_sink(tmp_path / "board", NAMES)(report(0))
+    assert any((tmp_path / "board").iterdir())
