@@ -4,12 +4,12 @@ import hashlib
 import importlib.metadata
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
@@ -50,7 +50,7 @@ class Domain(Section):
     """The conditions of the training runs."""
 
     names: tuple[str, ...]
-    parameters: list[list[float]]
+    parameters: list[list[float]] = Field(min_length=1)
 
 
 class MeshForm(Section):
@@ -64,6 +64,19 @@ class MeshForm(Section):
     shape: tuple[PositiveInt, PositiveInt] | None
 
 
+class Columns(Section):
+    """Mean and standard deviation, column by column."""
+
+    mean: list[float]
+    std: list[float]
+
+
+class Normalization(Section):
+    parameters: Columns
+    coordinates: Columns
+    fields: Columns
+
+
 class Manifest(Section):
     """`model.json`."""
 
@@ -73,13 +86,32 @@ class Manifest(Section):
     configuration: Configuration
     names: tuple[str, ...]
     units: tuple[str, ...]
-    normalizer: dict[str, dict[str, list[float]]]
+    normalizer: Normalization
     training_domain: Domain
     mesh: MeshForm
     data_checksum: str
     weights_checksum: str
     network_axis: str
     versions: dict[str, str]
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> Self:
+        kind, known = self.configuration.coordinates, self.mesh.coordinates
+        if kind not in known:
+            raise ValueError(f"coordinates {kind!r} are none of {', '.join(known)}")
+        names, rows, normalizer = self.training_domain.names, self.training_domain.parameters, self.normalizer
+        sizes = {
+            "units": (len(self.units), len(self.names)),
+            "normalizer.parameters": (len(normalizer.parameters.mean), len(names)),
+            "normalizer.coordinates": (len(normalizer.coordinates.mean), known[kind]),
+            "normalizer.fields": (len(normalizer.fields.mean), len(self.names)),
+            **{f"normalizer.{name}.std": (len(c.std), len(c.mean)) for name, c in normalizer},
+            **{f"training_domain.parameters.{case}": (len(row), len(names)) for case, row in enumerate(rows)},
+        }
+        for name, (found, expected) in sizes.items():
+            if found != expected:
+                raise ValueError(f"{name} has {found} entries, expected {expected}")
+        return self
 
 
 def save(surrogate: Surrogate, folder: Path) -> None:
@@ -103,7 +135,7 @@ def load(folder: str | Path) -> Surrogate:
     return Surrogate(
         recipe=recipe,
         weights=jax.tree.map(jnp.asarray, filled["weights"]),
-        normalizer=Normalizer.from_dict(manifest.normalizer),
+        normalizer=Normalizer.from_dict(manifest.normalizer.model_dump()),
         coordinates=configuration.coordinates,
         names=manifest.names,
         units=manifest.units,
@@ -128,7 +160,7 @@ def _manifest(surrogate: Surrogate, weights_checksum: str) -> Manifest:
         ),
         names=surrogate.names,
         units=surrogate.units,
-        normalizer=surrogate.normalizer.to_dict(),
+        normalizer=Normalization.model_validate(surrogate.normalizer.to_dict()),
         training_domain=Domain(names=surrogate.domain.names, parameters=surrogate.domain.parameters.tolist()),
         mesh=MeshForm(
             points=len(points[surrogate.coordinates]),
@@ -151,7 +183,7 @@ def _tensors(surrogate: Surrogate) -> dict[str, Any]:
 def _template(manifest: Manifest, recipe: Recipe) -> dict[str, Any]:
     """Names, shapes and types that the weights file must have, from `model.json` alone."""
     form = manifest.mesh
-    n_coordinates = form.coordinates.get(manifest.configuration.coordinates, 0)
+    n_coordinates = form.coordinates[manifest.configuration.coordinates]
 
     def double(*shape: int) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct(shape, np.dtype(np.float64))
@@ -177,7 +209,8 @@ def _read_manifest(path: Path) -> Manifest:
         return Manifest.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
-        raise SureflowError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        place = ".".join(map(str, first["loc"]))
+        raise SureflowError(f"{path}: {place}: {first['msg']}" if place else f"{path}: {first['msg']}") from None
 
 
 def _read_tensors(path: Path, checksum: str) -> dict[str, np.ndarray]:

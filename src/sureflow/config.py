@@ -46,13 +46,14 @@ class Experiment(BaseModel):
     @classmethod
     def _spell_out_uq(cls, given: Any) -> Any:
         values = dict(given)
-        uq = values.pop("uq", None)
-        if uq is None:
-            return values
+        uq = values.pop("uq", "ensemble")
         if uq not in UQ:
             raise ValueError(f"uq={uq!r} is none of {', '.join(UQ)}")
-        head, members = UQ[uq]
-        return {"members": members} | values | {"head": {"name": head} | values.get("head", {})}
+        name, members = UQ[uq]
+        head = values.get("head", {})
+        if isinstance(head, dict):
+            values["head"] = {"name": name} | head
+        return {"members": members} | values
 
     @property
     def recipe(self) -> Recipe:
@@ -98,25 +99,32 @@ def _override(values: dict[str, Any], override: str) -> None:
 
 def _sentence(details: Any) -> str:
     """One validation error as `train.epoch is not a setting; did you mean epochs?`."""
-    *sections, key = details["loc"] or ("experiment",)
-    name = ".".join(map(str, details["loc"])) or "experiment"
+    place, known = _place(details["loc"])
+    name = ".".join(place) or "experiment"
     if details["type"] == "missing":
         return f"{name} is missing"
     if details["type"] not in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{name}: {details['msg'].removeprefix('Value error, ')}"
-    known = _known_keys(sections)
-    nearest = difflib.get_close_matches(str(key), known, n=1, cutoff=0.5)
+    nearest = difflib.get_close_matches(place[-1], known, n=1, cutoff=0.5)
     return f"{name} is not a setting; " + (f"did you mean {nearest[0]}?" if nearest else f"known: {', '.join(known)}")
 
 
-def _known_keys(sections: Sequence[Any]) -> list[str]:
-    """The keys of a section, found in the schema of an experiment; the kind of a section is part of its path."""
+def _place(location: Sequence[str | int]) -> tuple[list[str], list[str]]:
+    """Where an error is as a user writes it, and the keys that are known there, by following the schema.
+
+    pydantic's location also names the kind of a section, as in head.mve.beta, which a user does not write.
+    """
     schema = Experiment.model_json_schema()
-
-    def resolve(node: Mapping[str, Any]) -> Mapping[str, Any]:
-        return schema["$defs"][node["$ref"].rsplit("/", 1)[-1]] if "$ref" in node else node
-
     node: Mapping[str, Any] = schema
-    for section in sections:
-        node = resolve(node.get("properties", {}).get(section) or {"$ref": node["discriminator"]["mapping"][section]})
-    return list(node["properties"])
+    written, known = [], []
+    for part in map(str, location):
+        if "$ref" in node:
+            node = schema["$defs"][node["$ref"].rsplit("/", 1)[-1]]
+        kinds = node.get("discriminator", {}).get("mapping", {})
+        if part in kinds:
+            node = {"$ref": kinds[part]}
+        else:
+            written.append(part)
+            known = list(node.get("properties", {}))
+            node = node.get("properties", {}).get(part, {})
+    return written, known

@@ -37,9 +37,10 @@ def learn(
         start = load_checkpoint(checkpoint, view, recipe, fingerprint)
 
     def end_of_epoch(progress: Training) -> None:
+        # Told before it is kept: an epoch that is lost in between is done, and told, again.
+        on_epoch(progress.history[-1])
         if checkpoint is not None:
             save_checkpoint(checkpoint, progress, fingerprint)
-        on_epoch(progress.history[-1])
 
     result = fit(view, recipe, start=start, on_epoch=end_of_epoch)
     return Surrogate.of(training, recipe, coordinates, normalizer, result.state.weights)

@@ -1,7 +1,11 @@
 """`sureflow train`: runs or an experiment in; a model folder out."""
 
+import json
+import os
+import platform
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +16,7 @@ if TYPE_CHECKING:
 
 EVENTS = "events.jsonl"
 EXPERIMENT = "experiment.toml"
+PROVENANCE = "provenance.json"
 
 
 def train(
@@ -43,7 +48,7 @@ def _make_room(folder: Path, overwrite: bool) -> None:
     if (folder / MANIFEST).exists() and not overwrite:
         raise SureflowError(f"{folder} holds a trained model: choose another folder or pass --overwrite")
     if overwrite:
-        for name in (MANIFEST, WEIGHTS, CHECKPOINT, EVENTS, EXPERIMENT):
+        for name in (MANIFEST, WEIGHTS, CHECKPOINT, EVENTS, EXPERIMENT, PROVENANCE):
             (folder / name).unlink(missing_ok=True)
 
 
@@ -54,11 +59,14 @@ def _train(experiment: "Experiment", tensorboard: Path | None) -> None:
     from sureflow.files import write_atomically
     from sureflow.learn import CHECKPOINT, learn
     from sureflow.train.checkpoint import epochs_done
-    from sureflow.train.events import jsonl_sink, tensorboard_sink
+    from sureflow.train.events import explosion_warning, jsonl_sink, tensorboard_sink
     from sureflow.train.loop import EpochReport
 
+    began = time.perf_counter()
     dataset = Dataset.from_store(experiment.runs)
     split = experiment.split(dataset)
+    training = dataset.select(split.train)
+    training.require_trainable()
     folder, epochs = experiment.output, experiment.train.epochs
     found = epochs_done(folder / CHECKPOINT)
     err.print(_description(dataset, split, experiment) + (f"\ngoing on after epoch {found}" if found else ""))
@@ -66,20 +74,40 @@ def _train(experiment: "Experiment", tensorboard: Path | None) -> None:
     sinks = [jsonl_sink(folder / EVENTS, dataset.names)]
     if tensorboard is not None:
         sinks.append(tensorboard_sink(tensorboard, dataset.names))
+    warnings = []
     with Bar("training", epochs, found) as bar:
 
         def on_epoch(report: EpochReport) -> None:
             for sink in sinks:
                 sink(report)
+            warnings[:] = filter(None, [explosion_warning(report, dataset.names)])
             done = report.epoch + 1
             bar.update(done, f"epoch {done} of {epochs}, loss {report.parts['loss'].mean():.4g}")
 
-        training = dataset.select(split.train)
         surrogate = learn(training, experiment.recipe, experiment.coordinates, folder=folder, on_epoch=on_epoch)
+    for warning in warnings:
+        err.print(f"[yellow]warning:[/] {warning}")
     write_atomically(folder / EXPERIMENT, experiment.to_toml().encode())
+    provenance = _provenance(dataset, split, time.perf_counter() - began, warnings)
+    write_atomically(folder / PROVENANCE, (json.dumps(provenance, indent=2) + "\n").encode())
     artifact.save(surrogate, folder)
     (folder / CHECKPOINT).unlink(missing_ok=True)
     out.print(f"Written to {folder}/: {', '.join(sorted(path.name for path in folder.iterdir()))}")
+
+
+def _provenance(dataset: "Dataset", split: "Split", seconds: float, warnings: list[str]) -> dict[str, Any]:
+    """What is true of this training but not of the model: times, the machine, and which runs were kept out of it."""
+    return {
+        "seconds": round(seconds, 1),
+        "machine": {"platform": platform.platform(), "cores": os.cpu_count(), "python": platform.python_version()},
+        "runs": {
+            "train": int(split.train.sum()),
+            "test": {name: int(mask.sum()) for name, mask in split.test.items()},
+            "training_runs_left_out_of_test": split.left_out,
+            "left_out_as_not_converged": dataset.left_out,
+        },
+        "warnings": warnings,
+    }
 
 
 def _description(dataset: "Dataset", split: "Split", experiment: "Experiment") -> str:

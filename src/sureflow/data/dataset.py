@@ -1,13 +1,14 @@
 """Runs to learn from: any parameters, any fields with units, on a mesh that all runs share."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from numpy.typing import ArrayLike
 
 from sureflow.data.schema import PARAMETERS, VARIABLES, Status
 from sureflow.data.store import RunStore
@@ -47,14 +48,14 @@ class Dataset:
     @classmethod
     def from_arrays(
         cls,
-        parameters: Mapping[str, Sequence[float]],
-        coordinates: Float[np.ndarray, "point coordinate"] | Mapping[str, Float[np.ndarray, "point coordinate"]],
-        fields: Mapping[str, Float[np.ndarray, "case point"]],
+        parameters: Mapping[str, ArrayLike],
+        coordinates: ArrayLike | Mapping[str, ArrayLike],
+        fields: Mapping[str, ArrayLike],
         units: Mapping[str, str] | None = None,
     ) -> Self:
-        """Runs of your own: one value per run for every parameter, the points of the mesh, and fields by name.
+        """Runs of your own: parameters (case), the mesh (point, coordinate) and fields (case, point), by name.
 
-        `coordinates` is an array of points, or several descriptions of them by name ("xr" is the physical one).
+        `coordinates` may also be several descriptions of the same points by name ("xr" is the physical one).
         """
         described = coordinates if isinstance(coordinates, Mapping) else {PHYSICAL: coordinates}
         shapes = {name: np.shape(values) for name, values in fields.items()}

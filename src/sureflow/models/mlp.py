@@ -13,16 +13,16 @@ from jaxtyping import Array, Float
 class MLP(eqx.Module):
     """Linear layers with tanh between them, for one input vector."""
 
-    weights: Sequence[Float[Array | np.ndarray, "outputs inputs"]]
-    biases: Sequence[Float[Array | np.ndarray, " outputs"]]
+    weights: list[Float[Array, "outputs inputs"]]
+    biases: list[Float[Array, " outputs"]]
 
     @classmethod
     def draw(cls, sizes: Sequence[int], rng: np.random.Generator) -> Self:
         """Weights and biases uniform in +-1/sqrt(inputs), as PyTorch and Equinox draw them."""
         layers = list(pairwise(sizes))
 
-        def uniform(inputs: int, *shape: int) -> Float[np.ndarray, "..."]:
-            return rng.uniform(-1, 1, shape).astype(np.float32) / np.float32(inputs**0.5)
+        def uniform(inputs: int, *shape: int) -> Float[Array, "..."]:
+            return jnp.asarray(rng.uniform(-1, 1, shape) / inputs**0.5, jnp.float32)
 
         weights = [uniform(inputs, outputs, inputs) for inputs, outputs in layers]
         return cls(weights, [uniform(inputs, outputs) for inputs, outputs in layers])

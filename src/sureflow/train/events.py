@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 from sureflow.train.loop import EpochReport
@@ -43,6 +45,14 @@ def tensorboard_sink(folder: Path, names: Sequence[str]) -> Sink:
         writer.flush()
 
     return write
+
+
+def explosion_warning(report: EpochReport, names: Sequence[str]) -> str | None:
+    """A sentence if a head counts exploded standard deviations and found any in this epoch."""
+    if not report.parts.get("exploded", np.zeros(1)).any():
+        return None
+    shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in _by_variable(report, names)["exploded"].items())
+    return f"the predicted standard deviation exceeds head.explosion at a share of the points: {shares}"
 
 
 def _by_variable(report: EpochReport, names: Sequence[str]) -> dict[str, dict[str, float]]:
