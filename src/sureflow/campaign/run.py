@@ -26,7 +26,8 @@ from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 from sureflow.flow.mesh import Mesh
 from sureflow.flow.solution import Convergence, FlowSolution
-from sureflow.flow.solve import SolverSettings, Start, solve_flow
+from sureflow.flow.solve import Start, solve_flow
+from sureflow.flow.steer import SolverSettings
 from sureflow.physics.free_stream import FlightCondition
 from sureflow.physics.gas import Gas
 from sureflow.physics.wall import Wall

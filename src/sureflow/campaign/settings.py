@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from sureflow.errors import SureflowError
 from sureflow.flow.mesh import Mesh, MeshSettings, SphereCone, body_mesh
-from sureflow.flow.solve import SolverSettings
+from sureflow.flow.steer import SolverSettings
 from sureflow.physics.free_stream import FlightCondition
 from sureflow.physics.gas import Gas, PerfectGas
 from sureflow.physics.wall import Wall

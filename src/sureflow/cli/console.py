@@ -1,8 +1,10 @@
 """What commands print: results on standard output, progress and remarks on standard error."""
 
 import time
+from collections.abc import Mapping
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
@@ -10,6 +12,13 @@ out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 LINE_EVERY = 15.0  # seconds between lines where no bar can be drawn
+
+
+def print_facts(facts: Mapping[str, str]) -> None:
+    """Names and values in two columns; nothing is cut off, whatever the width."""
+    width = max(map(len, facts)) + 2
+    for name, value in facts.items():
+        out.print(f"[bold]{name:<{width}}[/]{escape(value)}")
 
 
 class TimeLeft(ProgressColumn):

@@ -41,9 +41,7 @@ def info(
 
 def show(facts: dict[str, Any]) -> None:
     """The same as a page of text."""
-    from rich.table import Table
-
-    from sureflow.cli.console import out
+    from sureflow.cli.console import out, print_facts
 
     conditions, status, grid = facts["conditions"], facts["status"], facts["grid"]
     mach, altitude = conditions["mach"], conditions["altitude_km"]
@@ -58,10 +56,7 @@ def show(facts: dict[str, Any]) -> None:
         "versions": words(facts["versions"]),
         "checksum": facts["checksum"],
     }
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for name, value in rows.items():
-        table.add_row(f"[bold]{name}", value)
-    out.print(table)
+    print_facts(rows)
     for run in facts["not_converged"]:
         out.print(f"[red]{run['status']}:[/] Mach {run['mach']:g} at {run['altitude_km']:g} km")
     for name, limit in facts["validity"].items():

@@ -80,7 +80,8 @@ def refuse_to_overwrite(folder: Path, *, overwrite: bool) -> None:
 def compute(condition, mesh, wall, *, quiet: bool) -> "FlowSolution":
     """The run, with a bar that follows the residual."""
     from sureflow.cli.console import Bar
-    from sureflow.flow.solve import Progress, solve_flow
+    from sureflow.flow.solve import solve_flow
+    from sureflow.flow.steer import Progress
 
     if quiet:
         return solve_flow(condition, mesh, wall=wall)
@@ -120,14 +121,11 @@ def print_json(solution: "FlowSolution") -> None:
 
 def print_summary(solution: "FlowSolution", folder: Path | None) -> None:
     """A table of what an engineer looks at first."""
-    from rich.table import Table
-
-    from sureflow.cli.console import out
+    from sureflow.cli.console import out, print_facts
 
     summary = solution.summary()
     nose = solution.mesh.body.nose_radius if solution.mesh.body else float("nan")
     balance = summary["balance_error"]
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     rows = {
         "stand-off": f"{summary['stand_off']:.4f} nose radii ({1e3 * nose * summary['stand_off']:.1f} mm)",
         "stagnation pressure": f"{summary['pitot_ratio']:.2f} p_inf",
@@ -137,15 +135,13 @@ def print_summary(solution: "FlowSolution", folder: Path | None) -> None:
         "balance errors": ", ".join(f"{name} {100 * error:.3f} %" for name, error in balance.items()),
         "residual": f"{summary['residual_drop']:.1e} of uniform free stream, {summary['criterion']}",
     }
-    for name, value in rows.items():
-        table.add_row(f"[bold]{name}", value)
     status = summary["status"]
     color = "green" if status == "converged" else "red"
     out.print(
         f"Mach {summary['mach']:g} at {summary['altitude_km']:g} km: [{color}]{status}[/] in {summary['steps']} steps, "
         f"{summary['seconds']:.1f} s. {summary['advice']}".rstrip()
     )
-    out.print(table)
+    print_facts(rows)
     for warning in summary["validity"]["warnings"]:
         out.print(f"[yellow]outside the model:[/] {warning}")
     if folder:

@@ -11,7 +11,7 @@ import xarray as xr
 
 from sureflow.data.schema import VARIABLES
 from sureflow.flow.solution import FlowSolution
-from sureflow.flow.solve import SolverSettings
+from sureflow.flow.steer import SolverSettings
 from sureflow.physics.correlations import fay_riddell, pitot_ratio
 from sureflow.physics.gas import PerfectGas
 from sureflow.report.figures import Curve, draw_fields, draw_residual, draw_surface, flow_panels, save
