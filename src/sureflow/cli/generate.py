@@ -25,7 +25,10 @@ def generate(
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Delete an existing store and start afresh.")] = False,
 ) -> None:
-    """Compute all runs of a campaign, resumably: stopped at any moment and started again, it goes on."""
+    """Compute a campaign of runs, resumably.
+
+    Stopped at any moment and started again, it goes on: finished runs are kept.
+    """
     from sureflow.campaign.run import Options, run_campaign
     from sureflow.campaign.settings import load_campaign
 

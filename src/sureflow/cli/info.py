@@ -17,7 +17,10 @@ def info(
         Path | None, typer.Option(help="Also draw how the runs ended over Mach number and altitude (png, pdf, svg).")
     ] = None,
 ) -> None:
-    """Show grid, conditions, convergence, gas, wall, validity, versions and checksum of a store."""
+    """Show what is in a store of runs.
+
+    Grid, conditions, convergence, gas, wall, validity, versions and checksum.
+    """
     import json
 
     from sureflow.data.store import RunStore, explain_writing

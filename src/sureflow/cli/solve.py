@@ -30,7 +30,11 @@ def solve(
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results in the output folder.")] = False,
 ) -> None:
-    """Compute the steady flow over the RAM-C II at one flight condition. Exit code 1 if it did not converge."""
+    """Compute the flow at one flight condition.
+
+    The steady laminar flow over the RAM-C II, on a mesh that is fitted to its bow shock. The exit code is 1 if it did not
+    converge.
+    """
     from sureflow.flow.mesh import MeshSettings, SphereCone, body_mesh
     from sureflow.physics.free_stream import FlightCondition
     from sureflow.physics.wall import Wall
