@@ -8,6 +8,7 @@ import contextlib
 import errno
 import hashlib
 import json
+import os
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -150,6 +151,8 @@ class RunStore:
         with explain_writing(self.path):
             self.group["fields"][case] = np.asarray(fields, float).reshape(len(VARIABLES), -1)  # type: ignore[index]
             self.group["record"][case] = np.array(list(record.values()), float)  # type: ignore[index]
+            for chunk in (f"fields/c/{case}/0/0", f"record/c/{case}/0"):
+                flush(self.path / chunk)
             self.group["status"][case] = int(status)  # type: ignore[index]
 
     def forget(self, case: int) -> None:
@@ -306,6 +309,17 @@ def refuse_difference(path: Path, difference: str | None) -> None:
         raise SureflowError(
             f"{path} was made with other settings: {difference}; choose another path, or --overwrite to delete it."
         )
+
+
+def flush(chunk: Path) -> None:
+    """Bring a chunk to the disk, with its name; one that holds nothing but fill values has no file."""
+    if chunk.exists():
+        for path in (chunk, chunk.parent):
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 @contextlib.contextmanager
