@@ -1,6 +1,7 @@
 """What commands print: results on standard output, progress and remarks on standard error."""
 
 import time
+from collections import deque
 from collections.abc import Mapping
 
 from rich.console import Console
@@ -22,19 +23,24 @@ def print_facts(facts: Mapping[str, str]) -> None:
 
 
 class TimeLeft(ProgressColumn):
-    """Time remaining from the mean pace since the bar began, cases found finished left out."""
+    """Time remaining at the recent pace."""
 
     def render(self, task: Task) -> Text:
-        return Text(f"{duration(time_left(task))} left", style="cyan")
+        return Text(f"{duration(task.fields['left'])} left", style="cyan")
 
 
-def time_left(task: Task) -> float | None:
-    """Seconds, or None before the first advance."""
-    found = task.fields.get("found", 0)
-    done = task.completed - found
-    if done <= 0 or task.total is None or task.elapsed is None:
-        return None
-    return task.elapsed / done * (task.total - task.completed)
+class Pace:
+    """Time remaining from the last advances: the first one, which compiles, says little about those that follow."""
+
+    def __init__(self, window: int = 30):
+        self.advances: deque[tuple[float, float]] = deque(maxlen=window)
+
+    def left(self, now: float, completed: float, total: float) -> float | None:
+        """Seconds to the end; None before there are two advances to compare."""
+        if not self.advances or completed > self.advances[-1][1]:
+            self.advances.append((now, completed))
+        (began, first), (_, last) = self.advances[0], self.advances[-1]
+        return (now - began) / (last - first) * (total - completed) if last > first else None
 
 
 def duration(seconds: float | None) -> str:
@@ -49,8 +55,7 @@ def duration(seconds: float | None) -> str:
 class Bar:
     """A progress bar on a terminal; a line now and then in a log file."""
 
-    def __init__(self, label: str, total: float, found: float = 0, *, noun: str = ""):
-        self.noun = noun
+    def __init__(self, label: str, total: float, found: float = 0):
         self.progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -62,8 +67,11 @@ class Bar:
             transient=True,
             disable=not err.is_terminal,
         )
-        self.task = self.progress.add_task(label, total=total, found=found, note="")
+        self.task = self.progress.add_task(label, total=total, left=None, note="")
         self.progress.update(self.task, completed=found)
+        self.total = total
+        self.found = found
+        self.pace = Pace()
         self.printed = time.monotonic()
 
     def __enter__(self) -> "Bar":
@@ -74,8 +82,10 @@ class Bar:
         self.progress.stop()
 
     def update(self, completed: float, note: str) -> None:
-        self.progress.update(self.task, completed=completed, note=note)
-        if not err.is_terminal and time.monotonic() - self.printed > LINE_EVERY:
-            self.printed = time.monotonic()
+        now = time.monotonic()
+        left = self.pace.left(now, completed, self.total) if completed > self.found else None
+        self.progress.update(self.task, completed=completed, left=left, note=note)
+        if not err.is_terminal and now - self.printed > LINE_EVERY:
+            self.printed = now
             task = self.progress.tasks[0]
-            err.print(f"{task.description} {task.percentage:.0f}%  {note}  {duration(time_left(task))} left")
+            err.print(f"{task.description} {task.percentage:.0f}%  {note}  {duration(left)} left")
