@@ -1,0 +1,199 @@
+"""Speed of training and prediction beside the machine's own matrix products, PyTorch and one flow solution.
+
+One table from one run. Work is counted as 6 x the sum of inputs x outputs over the layers per member-sample in
+training (forward, and twice that backward), 2 x in prediction; sampling, loss and optimizer are inside the time and
+not in the count. The matrix product (2048 x 256 x 256, float32) is timed right before and after each measurement.
+
+    python benchmarks/training.py                              # without PyTorch
+    python -m venv /tmp/torch && /tmp/torch/bin/pip install torch==2.13.0 numpy
+    python benchmarks/training.py --torch-python /tmp/torch/bin/python
+"""
+
+import argparse
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from sureflow.data.normalize import TrainingView
+from sureflow.heads import Deterministic
+from sureflow.models import DeepONetSettings
+from sureflow.train.batching import steps_per_epoch
+from sureflow.train.loop import Recipe, TrainSettings, initial_state, train_epoch
+from sureflow.uq.ensemble import predict_normalized
+
+PAPER = DeepONetSettings(fourier_octaves=0)
+VARIABLES = 4
+# Inputs x outputs over the layers of the paper's network: two encoders, decoder.
+MULTIPLICATIONS = 2 * (2 * 32 + 32 * 32) + 32 * 256 + 2 * 256 * 256 + 256
+
+
+def seconds(function: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    jax.block_until_ready(function())
+    return time.perf_counter() - began
+
+
+@jax.jit
+def products(x, w):
+    """A hundred matrix products, one after the other."""
+    return jax.lax.fori_loop(0, 100, lambda _, y: y @ w, x)
+
+
+def gemm_rate() -> float:
+    """Floating-point operations per second of 2048 x 256 x 256 products, median of seven."""
+    rng = np.random.default_rng(0)
+    x, w = (jnp.asarray(rng.normal(size=(rows, 256)) / 16, jnp.float32) for rows in (2048, 256))
+    products(x, w)
+    return 100 * 2 * 2048 * 256 * 256 / statistics.median(seconds(lambda: products(x, w)) for _ in range(7))
+
+
+def beside_gemm(measure: Callable[[], float]) -> tuple[float, float]:
+    """A rate, and that of matrix products just before and after it."""
+    before = gemm_rate()
+    rate = measure()
+    return rate, (before + gemm_rate()) / 2
+
+
+def random_view(runs: int, points: int) -> TrainingView:
+    rng = np.random.default_rng(0)
+    shapes = ((points, 2), (runs, 2), (VARIABLES, runs, points))
+    return TrainingView(*(jnp.asarray(rng.standard_normal(shape, np.float32)) for shape in shapes))
+
+
+def recipe(members: int, batch: int, points_per_run: int) -> Recipe:
+    return Recipe(PAPER, Deterministic(), members, TrainSettings(batch=batch, points_per_run=points_per_run))
+
+
+def training_rate(runs: int, points: int, members: int, batch: int, points_per_run: int, repeats: int) -> float:
+    """Member-samples per second over whole epochs of all networks, median."""
+    view, plan = random_view(runs, points), recipe(members, batch, points_per_run)
+    state, _ = train_epoch(initial_state(view, plan), 0, view, plan)
+    samples = steps_per_epoch(runs, points_per_run, batch) * batch * members * VARIABLES
+    rates = []
+    for epoch in range(repeats):
+        began = time.perf_counter()
+        state, _ = jax.block_until_ready(train_epoch(state, 1 + epoch, view, plan))
+        rates.append(samples / (time.perf_counter() - began))
+    return statistics.median(rates)
+
+
+def prediction_seconds(points: int, members: int, repeats: int) -> float:
+    """One condition, all members and variables, median."""
+    view, plan = random_view(3, points), recipe(members, 512, 512)
+    weights = initial_state(view, plan).weights
+    parameters = view.parameters[:1]
+
+    def predict():
+        return predict_normalized(weights, view.coordinates, parameters, recipe=plan).mean
+
+    seconds(predict)
+    return statistics.median(seconds(predict) for _ in range(repeats))
+
+
+def torch_rates(python: Path, batch: int, steps: int, networks: int) -> dict[str, float]:
+    script = Path(__file__).with_name("training_torch.py")
+    command = [python, script, batch, steps, networks]
+    result = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True)
+    return json.loads(result.stdout)
+
+
+def flow_seconds(cells: tuple[int, int]) -> float:
+    """One flow solution at Mach 25 and 46 km on a mesh of as many cells, after compilation."""
+    from sureflow.flow.mesh import MeshSettings, SphereCone, body_mesh
+    from sureflow.flow.solve import solve_flow
+    from sureflow.physics.free_stream import FlightCondition
+
+    mesh = body_mesh(SphereCone(), MeshSettings(cells=cells, mach=25.0))
+    solve_flow(FlightCondition(24.0, 46.0), mesh)
+    return seconds(lambda: solve_flow(FlightCondition(25.0, 46.0), mesh).fields)
+
+
+def speed_table(arguments: argparse.Namespace) -> Table:
+    table = Table("what", "batch", "k member-samples/s", "GFLOP/s", "GEMM GFLOP/s", "share of GEMM", title="Training")
+    for batch in (512, 2048):
+        rate, gemm = beside_gemm(
+            lambda batch=batch: training_rate(40, 4096, arguments.members, batch, 512, arguments.repeats)
+        )
+        work = 6 * MULTIPLICATIONS * rate
+        ours = f"sureflow, {arguments.members} members x {VARIABLES} variables"
+        table.add_row(
+            ours, str(batch), f"{rate / 1e3:.0f}", f"{work / 1e9:.0f}", f"{gemm / 1e9:.0f}", f"{work / gemm:.0%}"
+        )
+        if arguments.torch_python:
+            steps = steps_per_epoch(40, 512, batch)
+            for name, other in torch_rates(arguments.torch_python, batch, steps, VARIABLES * arguments.members).items():
+                faster = f"sureflow is {rate / other:.2f} x as fast"
+                table.add_row(f"PyTorch, {name}", str(batch), f"{other / 1e3:.0f}", "", "", faster)
+    return table
+
+
+def prediction_table(arguments: argparse.Namespace) -> Table:
+    table = Table("what", "seconds", "GFLOP/s", "share of GEMM", title="Prediction, 4096 points")
+    before = gemm_rate()
+    duration = prediction_seconds(4096, arguments.members, arguments.repeats)
+    gemm = (before + gemm_rate()) / 2
+    # The condition's encoder runs once, not once a point: it is left out of the count.
+    work = 2 * (MULTIPLICATIONS - 2 * 32 - 32 * 32) * 4096 * VARIABLES * arguments.members / duration
+    ours = f"{arguments.members} members x {VARIABLES} variables"
+    table.add_row(ours, f"{duration:.3f}", f"{work / 1e9:.0f}", f"{work / gemm:.0%}")
+    if arguments.flow:
+        flow = flow_seconds((64, 64))
+        table.add_row("one flow solution, 64 x 64 cells", f"{flow:.3f}", "", f"{flow / duration:.1f} x the prediction")
+    return table
+
+
+def scaling_table() -> Table:
+    """Seconds an epoch when one size is doubled; 2 is linear."""
+    base = {"members": 1, "points_per_run": 512, "runs": 32}
+    table = Table("doubled", "seconds an epoch", "ratio to base", title="Cost")
+
+    def epoch_seconds(members: int, points_per_run: int, runs: int) -> float:
+        samples = steps_per_epoch(runs, points_per_run, 512) * 512 * members * VARIABLES
+        return samples / training_rate(runs, 4096, members, 512, points_per_run, 5)
+
+    reference = epoch_seconds(**base)
+    table.add_row("nothing", f"{reference:.3f}", "1")
+    for name, value in base.items():
+        doubled = epoch_seconds(**(base | {name: 2 * value}))
+        table.add_row(name, f"{doubled:.3f}", f"{doubled / reference:.2f}")
+    return table
+
+
+def memory_table(members: int) -> Table:
+    """Peak resident memory of this process after an epoch on the largest data the product promises."""
+    view, plan = random_view(441, 8192), recipe(members, 2048, 16)
+    jax.block_until_ready(train_epoch(initial_state(view, plan), 0, view, plan))
+    table = Table("what", "GB", title="Peak resident memory")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+    table.add_row(f"441 runs x 8192 points, {members} members, and all of the above", f"{peak:.2f}")
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--members", type=int, default=10)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--torch-python", type=Path, help="interpreter of an environment with torch==2.13.0")
+    parser.add_argument("--no-flow", dest="flow", action="store_false", help="leave out the flow solution")
+    arguments = parser.parse_args()
+    console = Console(width=120)
+    console.print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, jax {jax.__version__}")
+    for make in (lambda: speed_table(arguments), lambda: prediction_table(arguments), scaling_table):
+        console.print(make())
+    console.print(memory_table(arguments.members))
+
+
+if __name__ == "__main__":
+    main()
