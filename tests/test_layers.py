@@ -24,6 +24,7 @@ LAYERS = [
     {"acquire", "report", "serve", "study"},
     {"config"},
     {"cli"},
+    {"__main__"},
 ]
 LAYER = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

@@ -67,7 +67,7 @@ def test_a_campaign_survives_everything(whole, tmp_path):
     assert "Another job is working on case" in refused.stderr
     assert "Traceback" not in refused.stderr
     kept = RunStore.open(store)
-    assert 1 <= (kept.status() == 1).sum() <= 3
+    assert 1 <= (kept.status() > 0).sum() <= 3
     assert kept.unreadable() == []
 
     # All cases, ended by a batch system.

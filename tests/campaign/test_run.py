@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from campaigns import Inline, crew, fake_solver, run, same_files, square, tiny
-from sureflow.campaign.run import Options, provenance_path, run_campaign, solve_case, versions
+from sureflow.campaign.run import Options, provenance_path, run_campaign, solve_case
 from sureflow.campaign.tree import plant
+from sureflow.campaign.versions import versions
 from sureflow.data.schema import Status
 from sureflow.data.store import RunStore, open_runs
 from sureflow.errors import SureflowError
@@ -167,3 +168,26 @@ def test_pressure_and_mach_number_are_derived_on_reading(tmp_path):
         assert float(runs["mach"][0]) == 20.0
     record = RunStore.open(tmp_path / "runs.zarr").records()
     assert 100 < record["pitot_ratio"][0] < 1000
+
+
+def test_a_worker_with_other_software_is_refused(campaign, tmp_path):
+    solver = fake_solver(campaign)
+    with pytest.raises(SureflowError, match=r"A worker has other versions: jax 0\.1 there"):
+        run_campaign(
+            tmp_path / "runs.zarr",
+            campaign,
+            crew(Inline()),
+            solve=lambda case: solver(case)._replace(versions=versions() | {"jax": "0.1"}),
+        )
+    assert not RunStore.open(tmp_path / "runs.zarr").status().any()
+
+
+def test_going_on_with_other_versions_is_remarked(campaign, tmp_path):
+    path, seen = tmp_path / "runs.zarr", []
+    with pytest.raises(KeyboardInterrupt):
+        run(path, campaign, executor=Inline(3))
+    marks = json.loads((path / "zarr.json").read_text())
+    marks["attributes"]["versions"]["jax"] = "0.1"
+    (path / "zarr.json").write_text(json.dumps(marks))
+    run_campaign(path, campaign, crew(Inline()), watch=lambda s: seen.append(s.remark), solve=fake_solver(campaign))
+    assert "was begun with other versions (jax 0.1 there" in seen[0]

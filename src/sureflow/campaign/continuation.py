@@ -3,7 +3,7 @@
 Only the main process writes. Workers are pure functions of a case, so they can be anywhere and can be killed.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sureflow.campaign.tree import Tree
+from sureflow.campaign.versions import refuse_other_workers
 from sureflow.data.schema import Status
 from sureflow.data.store import RunStore
 
@@ -22,6 +23,7 @@ class Outcome(NamedTuple):
     record: dict[str, float]
     status: Status
     seconds: float
+    versions: Mapping[str, str] | None = None  # of the worker
 
 
 class Ancestor(NamedTuple):
@@ -103,6 +105,8 @@ def keep(
     known: Known, case: int, outcome: Outcome, mine: Collection[int], finished: Callable[[int, Outcome], None]
 ) -> None:
     """Store a case of this job; remember one of another job's."""
+    if outcome.versions is not None:
+        refuse_other_workers(outcome.versions)
     if case in mine:
         known.store.write(case, outcome.fields, outcome.record, outcome.status)
         finished(case, outcome)

@@ -2,7 +2,6 @@
 
 import contextlib
 import datetime
-import importlib.metadata
 import json
 import os
 import platform
@@ -20,6 +19,7 @@ from sureflow.campaign.continuation import Ancestor, Known, Outcome, run_cases
 from sureflow.campaign.lock import MAKING, PROVENANCE, StoreLock, lock_store
 from sureflow.campaign.settings import Campaign
 from sureflow.campaign.tree import plant
+from sureflow.campaign.versions import difference, versions
 from sureflow.data.schema import Contents, Status, describe_gas
 from sureflow.data.store import RunStore, remove_store
 from sureflow.errors import SureflowError
@@ -33,7 +33,6 @@ from sureflow.physics.gas import Gas
 from sureflow.physics.wall import Wall
 from sureflow.runtime import keep_compiled_programs
 
-VERSIONED = ("sureflow", "jax", "jaxlib", "numpy")
 PROVENANCE_EVERY = 30.0  # seconds
 
 Workers = Callable[[int], contextlib.AbstractContextManager[Executor]]
@@ -57,7 +56,7 @@ def solve_case(case: Case) -> Outcome:
         case.condition, case.mesh, gas=case.gas, wall=case.wall, start=case.start, settings=case.settings
     )
     status = Status[solution.convergence.status.upper()]
-    return Outcome(solution.fields, solution.record(), status, solution.seconds)
+    return Outcome(solution.fields, solution.record(), status, solution.seconds, versions())
 
 
 class Standing(NamedTuple):
@@ -66,6 +65,7 @@ class Standing(NamedTuple):
     total: int
     counts: Counter[Status]
     found: int  # cases that were there when the job began
+    remark: str = ""  # what the user should know before the runs begin
     last: FlightCondition | None = None
 
     @property
@@ -113,7 +113,7 @@ def run_campaign(
 
         known = Known(store, tree)
         counts = Counter(known.status[case] for case in own)
-        standing = Standing(len(own), counts, found=len(own) - counts[Status.TO_DO])
+        standing = Standing(len(own), counts, len(own) - counts[Status.TO_DO], remark_on_versions(store))
         watch(standing)
         if standing.finished == standing.total:
             return standing
@@ -159,6 +159,14 @@ def tidy(store: RunStore, own: list[int], *, retry_failed: bool) -> None:
                 store.forget(case)
 
 
+def remark_on_versions(store: RunStore) -> str:
+    """Runs of one store should come from one set of versions; it is the user's choice to go on with another."""
+    other = difference(store.attributes["versions"])
+    return (
+        f"{store.path} was begun with other versions ({other}): runs may differ in their last digits." if other else ""
+    )
+
+
 def campaign_contents(campaign: Campaign, mesh: Mesh) -> Contents:
     """Everything of the store that is settled before the first run."""
     gas = campaign.gas.build()
@@ -190,11 +198,6 @@ def record_names(campaign: Campaign, mesh: Mesh) -> tuple[str, ...]:
     solution = FlowSolution(condition, stream, mesh, gas, campaign.wall, fields, unsolved, 0.0)
     with np.errstate(all="ignore"):  # no shock, no stagnation pressure: the values mean nothing
         return tuple(solution.record())
-
-
-def versions() -> dict[str, str]:
-    """Versions that the bits of a result may depend on."""
-    return {name: importlib.metadata.version(name) for name in VERSIONED}
 
 
 # Timings and machine facts, which differ from run to run: beside the store, not in it.

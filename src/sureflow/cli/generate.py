@@ -82,10 +82,12 @@ class Watch(contextlib.AbstractContextManager):
         self.stack.close()
 
     def show(self, standing: "Standing") -> None:
-        from sureflow.cli.console import Bar
+        from sureflow.cli.console import Bar, err
 
         self.latest = standing
         if self.bar is None:
+            if standing.remark and standing.finished < standing.total:
+                err.print(f"[yellow]{standing.remark}[/]")
             self.bar = self.stack.enter_context(Bar(self.label, standing.total, standing.found))
         self.bar.update(standing.finished, f"{standing.finished} of {standing.total}: {tally(standing)}")
 
