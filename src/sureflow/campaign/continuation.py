@@ -24,6 +24,7 @@ class Outcome(NamedTuple):
     status: Status
     seconds: float
     versions: Mapping[str, str] | None = None  # of the worker
+    peak_memory_mb: float = float("nan")  # of the worker's process so far
 
 
 class Ancestor(NamedTuple):

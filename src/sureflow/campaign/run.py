@@ -5,6 +5,8 @@ import datetime
 import json
 import os
 import platform
+import resource
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -56,7 +58,13 @@ def solve_case(case: Case) -> Outcome:
         case.condition, case.mesh, gas=case.gas, wall=case.wall, start=case.start, settings=case.settings
     )
     status = Status[solution.convergence.status.upper()]
-    return Outcome(solution.fields, solution.record(), status, solution.seconds, versions())
+    return Outcome(solution.fields, solution.record(), status, solution.seconds, versions(), peak_memory_mb())
+
+
+def peak_memory_mb() -> float:
+    """Largest resident memory of this process so far; kilobytes on Linux, bytes on macOS."""
+    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return largest / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 class Standing(NamedTuple):
@@ -215,6 +223,7 @@ class JobLog:
     python: str = field(default_factory=platform.python_version)
     versions: dict[str, str] = field(default_factory=versions)
     seconds: float = 0.0
+    worker_peak_memory_mb: float = 0.0
     cases: list[dict[str, float]] = field(default_factory=list)
 
 
@@ -237,6 +246,8 @@ def provenance(lock: StoreLock, path: Path, options: Options):
     def note(condition: FlightCondition, outcome: Outcome) -> None:
         nonlocal written
         job.cases.append({**asdict(condition), "seconds": round(outcome.seconds, 3)})
+        if outcome.peak_memory_mb > job.worker_peak_memory_mb:
+            job.worker_peak_memory_mb = round(outcome.peak_memory_mb)
         if time.monotonic() - written > PROVENANCE_EVERY:
             written = time.monotonic()
             write()
