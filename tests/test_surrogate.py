@@ -56,7 +56,7 @@ def test_wrong_questions_are_refused(surrogate):
     with pytest.raises(SureflowError, match="must be finite"):
         surrogate.predict(mach=np.nan, altitude_km=46)
     with pytest.raises(SureflowError, match="outside the mesh"):
-        surrogate.predict(mach=25, altitude_km=46, points=np.array([[5.0, 5.0]]))
+        surrogate.predict(mach=25, altitude_km=46, points=[[5.0, 5.0]])
 
 
 def test_a_single_deterministic_network_claims_no_error_bar():

@@ -69,7 +69,7 @@ class Surrogate:
         )
         return self.normalizer.physical(normalized)
 
-    def predict(self, *, points: Float[np.ndarray, "point 2"] | None = None, **parameters: ArrayLike) -> xarray.Dataset:
+    def predict(self, *, points: ArrayLike | None = None, **parameters: ArrayLike) -> xarray.Dataset:
         """Fields at one condition, as in `predict(mach=25, altitude_km=46)`, or at several given as sequences.
 
         For every variable u: `u`, its standard deviation `u_std`, and the parts of that as `u_std_<part>`; over the
@@ -77,8 +77,8 @@ class Surrogate:
         The attribute `verdict` says whether a condition lies outside the training domain.
         """
         conditions = self._conditions(parameters)
-        predictive = self.predictive(conditions, points)
-        fields = _labelled(self, predictive, conditions, points)
+        located = None if points is None else np.asarray(points, float)
+        fields = _labelled(self, self.predictive(conditions, located), conditions, located)
         return fields if any(np.ndim(value) for value in parameters.values()) else fields.isel(case=0)
 
     def _conditions(self, parameters: dict[str, Any]) -> Float[np.ndarray, "case parameter"]:

@@ -71,14 +71,14 @@ def test_the_resolved_experiment_trains_the_same_model(model, tmp_path):
 def test_killed_and_started_again_it_ends_in_the_same_weights(runs, tmp_path):
     """kill -9 as soon as a checkpoint appears, twice; then to the end."""
     whole, torn = tmp_path / "whole", tmp_path / "torn"
-    run(arguments(runs, whole, epochs=400))
+    run(arguments(runs, whole, epochs=120))
     for _ in range(2):
-        kill_after_checkpoint(arguments(runs, torn, epochs=400), torn / "checkpoint.safetensors")
+        kill_after_checkpoint(arguments(runs, torn, epochs=120), torn / "checkpoint.safetensors")
     assert not (torn / "model.json").exists()
-    run(arguments(runs, torn, epochs=400))
+    run(arguments(runs, torn, epochs=120))
     for name in ("weights.safetensors", "model.json"):
         assert (torn / name).read_bytes() == (whole / name).read_bytes()
-    assert len((torn / "events.jsonl").read_text().splitlines()) == 400
+    assert len((torn / "events.jsonl").read_text().splitlines()) == 120
 
 
 def kill_after_checkpoint(arguments, checkpoint):
