@@ -221,7 +221,7 @@ def main() -> None:
     parser.add_argument("--mach", type=float, default=10.0)
     parser.add_argument("--altitude", type=float, default=30.0, help="km")
     parser.add_argument("--cells", default="64x64", help="along the body x normal to it")
-    parser.add_argument("--courant", type=float, nargs="+", default=[0.2, 0.4, 0.1])
+    parser.add_argument("--courant", type=float, nargs="+", default=[0.1, 0.15, 0.2])
     parser.add_argument("--smoothing", type=float, default=0.1, help="how much time steps of neighbors may differ")
     parser.add_argument("--every", type=int, default=200, help="steps of OpenFOAM between looks at drag and stand-off")
     parser.add_argument("--steps", type=int, default=1_000_000, help="most steps of OpenFOAM")
