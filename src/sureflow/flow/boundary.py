@@ -28,19 +28,32 @@ class Boundary(eqx.Module):
     def ghost(self, inside: Line, further: Line, normal: Float[Array, "2 n"], units: Units) -> Line:
         """(rho, u, v, p) of the ghost cells, from the first and second cells inside."""
 
+    def at_face(self, ghost: Line) -> Line:
+        """(rho, u, v, p) on the outer side of the boundary's faces, for the flux through them."""
+        return ghost
+
     def ghost_temperature(self, ghost: Line, temperature: Float[Array, "n"], units: Units) -> Float[Array, "n"]:
         """Temperature of the ghost cells in K."""
         return units.temperature(ghost[0], units.energy_from_pressure(ghost[0], ghost[3]))
 
 
 class Fixed(Boundary):
-    """A prescribed state outside: (4,) for a uniform free stream, (4, n) for one that varies along the side."""
+    """A prescribed state at the faces: (4,) for a uniform free stream, (4, n) for one that varies along the side."""
 
-    outside: Float[Array, "4 *n"]
+    state: Float[Array, "4 *n"]
 
     def ghost(self, inside, further, normal, units):
-        outside = self.outside if self.outside.ndim == 2 else self.outside[:, None]
-        return jnp.broadcast_to(outside, inside.shape)
+        return 2.0 * self._along(inside) - inside
+
+    def at_face(self, ghost):
+        return self._along(ghost)
+
+    def ghost_temperature(self, ghost, temperature, units):
+        rho, _, _, p = self._along(ghost)
+        return 2.0 * units.temperature(rho, units.energy_from_pressure(rho, p)) - temperature
+
+    def _along(self, line: Line) -> Line:
+        return jnp.broadcast_to(self.state if self.state.ndim == 2 else self.state[:, None], line.shape)
 
 
 class Outflow(Boundary):

@@ -94,11 +94,13 @@ def inviscid_fluxes(w: State, ghosts: Ghosts, problem: Problem, active: Switches
     along_i, along_j = slopes(w, ghosts)
     slope_i = order * active.limiter_i * 0.5 * (along_i[0] + along_i[1])
     slope_j = order * active.limiter_j * 0.5 * (along_j[0] + along_j[1])
-    left_i, right_i = reconstruct.face_states(w, (ghosts.west, ghosts.east), slope_i, axis=2)
-    left_j, right_j = reconstruct.face_states(w, (ghosts.south, ghosts.north), slope_j, axis=1)
+    sides = problem.boundaries
+    outside = outer_states(ghosts, sides)
+    left_i, right_i = reconstruct.face_states(w, (outside.west, outside.east), slope_i, axis=2)
+    left_j, right_j = reconstruct.face_states(w, (outside.south, outside.north), slope_j, axis=1)
     shock_i, shock_j = face_maximum(active.shock, axis=1), face_maximum(active.shock, axis=0)
 
-    sides, (i_faces, j_faces) = problem.boundaries, problem.metrics[:2]
+    i_faces, j_faces = problem.metrics[:2]
     left_j = left_j.at[:, 0].set(right_j[:, 0]) if sides.j_min.is_wall else left_j
     right_j = right_j.at[:, -1].set(left_j[:, -1]) if sides.j_max.is_wall else right_j
     if sides.i_max.follows:
@@ -108,6 +110,20 @@ def inviscid_fluxes(w: State, ghosts: Ghosts, problem: Problem, active: Switches
     flux_j = flux_j.at[:, 0].set(wall_flux(w[3, 0], j_faces.vector[:, 0])) if sides.j_min.is_wall else flux_j
     flux_j = flux_j.at[:, -1].set(wall_flux(w[3, -1], j_faces.vector[:, -1])) if sides.j_max.is_wall else flux_j
     return flux_i, flux_j
+
+
+def outer_states(ghosts: Ghosts, sides: Boundaries) -> Ghosts:
+    """States on the outer side of the faces of the four sides."""
+
+    def at_face(side, ghost):
+        return side.at_face(ghost.reshape(4, -1)).reshape(ghost.shape)
+
+    return Ghosts(
+        at_face(sides.i_min, ghosts.west),
+        at_face(sides.i_max, ghosts.east),
+        at_face(sides.j_min, ghosts.south),
+        at_face(sides.j_max, ghosts.north),
+    )
 
 
 def wall_flux(pressure, vector):

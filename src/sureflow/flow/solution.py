@@ -92,6 +92,7 @@ class FlowSolution:
             "balance_error_energy": balance["energy"],
             **{f"shock_radius_m_{x:g}": quantities.shock_radius(field, x) for x in SHOCK_STATIONS},
             **{f"cp_over_cpmax_{a}": quantities.pressure_over_stagnation(field, a) for a in SURFACE_ANGLES},
+            "axis_shock_offset_cells": quantities.axis_shock_offset(field),
             "undisturbed_cells": float(quantities.undisturbed_cells(field)),
             "lowest_temperature_ratio": float(self.fields[3].min() / self.free_stream.temperature),
             "stagnation_temperature_k": limits.stagnation_temperature_k,

@@ -163,6 +163,18 @@ def shock_radius(field: FlowField, x: float) -> float:
     return float(np.interp(x, xs, rs, left=np.nan, right=np.nan))
 
 
+def axis_shock_offset(field: FlowField) -> float:
+    """How far the shock on the axis lies from the parabola through its neighbors, in cells: a carbuncle shows here."""
+    distance, position = shock_distance(field)
+    height = position[1]
+    through = np.polynomial.polynomial.polyfit(height[1:6] ** 2, distance[1:6], 1)
+    expected = np.polynomial.polynomial.polyval(height[0] ** 2, through)
+    centers = field.center[:, :, 0]
+    along = np.hypot(*(centers - centers[:, :1]))
+    cell = np.diff(along)[min(np.searchsorted(along, distance[0]), along.size - 2)]
+    return float(abs(distance[0] - expected) / cell)
+
+
 def undisturbed_cells(field: FlowField, rise: float = 0.05) -> int:
     """Number of undisturbed cells between the outermost pressure rise and the outer boundary, on the worst line."""
     disturbed = field.pressure > (1.0 + rise) * field.free_stream.pressure
