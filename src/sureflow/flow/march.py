@@ -73,6 +73,12 @@ def limited(state: State, change: State) -> tuple[State, Bool[Array, ""]]:
 
 
 @jax.jit
+def switches_of(state: State, problem: Problem) -> Switches:
+    """Limiter values and shock sensor of a conservative state."""
+    return switches(primitive(state, problem.units), problem)
+
+
+@jax.jit
 def unfrozen_residual(state: State, problem: Problem, order) -> Float[Array, ""]:
     """Residual norm with limiter and sensor of the state itself."""
     return residual_norm(residual(state, problem, switches(primitive(state, problem.units), problem), order))

@@ -7,6 +7,7 @@ pressure source term cancels, so that a uniform flow is preserved to round-off.
 
 from typing import NamedTuple
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -39,6 +40,7 @@ class Metrics(NamedTuple):
     eta_gradient: Vector
 
 
+@eqx.filter_jit
 def metrics(mesh: Mesh) -> Metrics:
     """Metrics of a mesh, in the precision of its nodes."""
     node = jnp.stack([jnp.asarray(mesh.node_x), jnp.asarray(mesh.node_r)])

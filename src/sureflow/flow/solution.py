@@ -49,9 +49,7 @@ class FlowSolution:
     @cached_property
     def field(self) -> FlowField:
         """The fields with all that the derived quantities need."""
-        nose_radius = self.mesh.body.nose_radius if self.mesh.body else float("nan")
-        node_x, node_r = np.asarray(self.mesh.node_x), np.asarray(self.mesh.node_r)
-        return FlowField(node_x, node_r, self.fields, self.gas, self.free_stream, self.wall, nose_radius)
+        return flow_field(self.fields, self.mesh, self.gas, self.free_stream, self.wall)
 
     @property
     def pressure(self) -> Float[np.ndarray, "nj ni"]:
@@ -127,3 +125,10 @@ class FlowSolution:
             },
             "seconds": self.seconds,
         }
+
+
+def flow_field(fields: np.ndarray, mesh: Mesh, gas: Gas, free_stream: FreeStream, wall: Wall) -> FlowField:
+    """Fields on a mesh, ready for the derived quantities."""
+    nose_radius = mesh.body.nose_radius if mesh.body else float("nan")
+    node_x, node_r = np.asarray(mesh.node_x), np.asarray(mesh.node_r)
+    return FlowField(node_x, node_r, fields, gas, free_stream, wall, nose_radius)

@@ -1,12 +1,11 @@
 """`solve_flow`: one steady flow, from a flight condition to converged fields."""
 
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from sureflow.errors import SureflowError
 from sureflow.flow.boundary import AdiabaticWall, Boundaries, Boundary, Fixed, IsothermalWall, Mirror, Outflow, SlipWall
@@ -14,8 +13,8 @@ from sureflow.flow.march import unfrozen_residual
 from sureflow.flow.mesh import Mesh, MeshSettings, SphereCone, body_mesh
 from sureflow.flow.metrics import metrics
 from sureflow.flow.residual import Problem
-from sureflow.flow.solution import Convergence, FlowSolution
-from sureflow.flow.state import State, Units, conservative, free_stream_primitive, primitive, units_of
+from sureflow.flow.solution import Convergence, FlowSolution, flow_field
+from sureflow.flow.state import State, free_stream_primitive, from_physical, to_physical, units_of
 from sureflow.flow.steer import Report, SolverSettings, march_to_steady_state
 from sureflow.physics import quantities
 from sureflow.physics.free_stream import FlightCondition, FreeStream
@@ -24,11 +23,13 @@ from sureflow.physics.quantities import FlowField
 from sureflow.physics.wall import Wall
 from sureflow.runtime import double_precision, keep_compiled_programs
 
+Fields = Float[np.ndarray, "4 nj ni"]  # u1, u2 (m/s), rho (kg/m3), T (K)
+
 
 class Start(NamedTuple):
     """Another solution to start from, with the free stream that it belongs to."""
 
-    fields: Float[np.ndarray, "4 nj ni"]
+    fields: Fields
     free_stream: FreeStream
 
 
@@ -54,25 +55,24 @@ def solve_flow(
     keep_compiled_programs()
     with double_precision():
         problem = flow_problem(mesh, gas, wall, free_stream)
-        reference = free_stream_residual(mesh, problem, free_stream)
-        field_of = field_builder(mesh, gas, wall, free_stream, problem.units)
+        units = problem.units
+        reference = float(unfrozen_residual(from_physical(uniform(mesh, gas, free_stream), units), problem, 0.0))
 
-        def march(state: State, *, second_order_at_once: bool) -> tuple[State, Convergence]:
-            return march_to_steady_state(
-                state,
-                problem,
-                reference,
-                lambda state: monitored(field_of(state)),
-                settings,
-                progress,
-                second_order_at_once=second_order_at_once,
-            )
+        def fields_of(state: State) -> Fields:
+            return np.asarray(to_physical(state, units))
 
-        begin = rescaled(start, mesh, problem.units, free_stream) if start else first_guess(mesh, problem, free_stream)
-        state, convergence = march(begin, second_order_at_once=start is not None)
+        def monitor(state: State) -> np.ndarray:
+            return monitored(flow_field(fields_of(state), mesh, gas, free_stream, wall))
+
+        def march(fields: Fields, at_once: bool) -> tuple[State, Convergence]:
+            state = from_physical(fields, units)
+            return march_to_steady_state(state, problem, reference, monitor, settings, progress, at_once)
+
+        begin = rescaled(start, mesh, gas, free_stream) if start else first_guess(mesh, gas, free_stream)
+        state, convergence = march(begin, at_once=start is not None)
         if start and convergence.status != "converged":
-            state, convergence = march(first_guess(mesh, problem, free_stream), second_order_at_once=False)
-        fields = field_of(state).fields
+            state, convergence = march(first_guess(mesh, gas, free_stream), at_once=False)
+        fields = fields_of(state)
     flight = condition if isinstance(condition, FlightCondition) else None
     return FlowSolution(flight, free_stream, mesh, gas, wall, fields, convergence, seconds=time.perf_counter() - began)
 
@@ -100,56 +100,34 @@ def flow_problem(mesh: Mesh, gas: Gas, wall: Wall, free_stream: FreeStream) -> P
     )
 
 
-def uniform(mesh: Mesh, problem: Problem, free_stream: FreeStream) -> Float[Array, "4 nj ni"]:
-    """(rho, u, v, p) of the free stream everywhere."""
-    w = free_stream_primitive(free_stream, problem.units.gas)
-    return jnp.broadcast_to(w[:, None, None], (4, *mesh.shape))
+def uniform(mesh: Mesh, gas: Gas, free_stream: FreeStream) -> Fields:
+    """u1, u2, rho and T of the free stream everywhere."""
+    values = (free_stream.velocity, 0.0, free_stream.density(gas), free_stream.temperature)
+    return np.broadcast_to(np.array(values)[:, None, None], (4, *mesh.shape))
 
 
-def free_stream_residual(mesh: Mesh, problem: Problem, free_stream: FreeStream) -> float:
-    """Residual norm of uniform free stream on this mesh: what every drop is relative to."""
-    return float(unfrozen_residual(conservative(uniform(mesh, problem, free_stream), problem.units), problem, 0.0))
-
-
-def first_guess(mesh: Mesh, problem: Problem, free_stream: FreeStream) -> State:
+def first_guess(mesh: Mesh, gas: Gas, free_stream: FreeStream) -> Fields:
     """Free stream whose velocity is brought down to zero towards the wall."""
     _, eta = mesh.body_fitted
-    w = uniform(mesh, problem, free_stream)
-    return conservative(w.at[1].multiply(jnp.minimum(1.0, 3.0 * jnp.asarray(eta))), problem.units)
+    fields = uniform(mesh, gas, free_stream).copy()
+    fields[0] *= np.minimum(1.0, 3.0 * eta)
+    return fields
 
 
-def rescaled(start: Start, mesh: Mesh, units: Units, free_stream: FreeStream) -> State:
+def rescaled(start: Start, mesh: Mesh, gas: Gas, free_stream: FreeStream) -> Fields:
     """Another solution, carried over in units of its own free stream (Mach-number independence).
 
     The pressure moves by the difference of the two free streams', which is small behind the shock and exact before it.
     """
-    fields = np.asarray(start.fields)
-    if fields.shape != (4, *mesh.shape):
+    if start.fields.shape != (4, *mesh.shape):
         raise SureflowError(
-            f"the start has shape {fields.shape}, but the mesh needs {(4, *mesh.shape)}: give the same mesh."
+            f"the start has shape {start.fields.shape}, but the mesh needs {(4, *mesh.shape)}: give the same mesh."
         )
-    gas, theirs = units.gas, start.free_stream
-    u1, u2, rho, temperature = jnp.asarray(fields)
-    dynamic = theirs.density(gas) * theirs.velocity**2
-    pressure = gas.pressure(rho, gas.energy_from_temperature(rho, temperature)) / dynamic
-    ours = free_stream_primitive(free_stream, gas)[3]
-    pressure = jnp.maximum(pressure + ours - theirs.pressure / dynamic, 0.5 * ours)
-    w = jnp.stack([rho / theirs.density(gas), u1 / theirs.velocity, u2 / theirs.velocity, pressure])
-    return conservative(w, units)
-
-
-def field_builder(
-    mesh: Mesh, gas: Gas, wall: Wall, free_stream: FreeStream, units: Units
-) -> Callable[[State], FlowField]:
-    """A function from a state of the solver to fields in SI units."""
-    node_x, node_r = np.asarray(mesh.node_x), np.asarray(mesh.node_r)
-    nose_radius = mesh.body.nose_radius if mesh.body else float("nan")
-
-    def field_of(state: State) -> FlowField:
-        rho, u, v, p = primitive(state, units)
-        temperature = units.temperature(rho, units.energy_from_pressure(rho, p))
-        speed, density = units.velocity, units.density
-        fields = np.stack([np.asarray(f) for f in (u * speed, v * speed, rho * density, temperature)])
-        return FlowField(node_x, node_r, fields, gas, free_stream, wall, nose_radius)
-
-    return field_of
+    theirs, ours = start.free_stream, free_stream
+    u1, u2, rho, temperature = start.fields
+    faster, denser = ours.velocity / theirs.velocity, ours.density(gas) / theirs.density(gas)
+    pressure = np.asarray(gas.pressure(rho, gas.energy_from_temperature(rho, temperature)))
+    moved = (pressure - theirs.pressure) * denser * faster**2 + ours.pressure
+    rho = rho * denser
+    energy = gas.energy_from_pressure(rho, np.maximum(moved, 0.5 * ours.pressure))
+    return np.stack([u1 * faster, u2 * faster, rho, np.asarray(gas.temperature(rho, energy))])

@@ -6,6 +6,7 @@ internal one, hence float64 everywhere.
 """
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -76,6 +77,24 @@ def conservative(w: State, units: Units) -> State:
     rho, u, v, p = w
     energy = units.energy_from_pressure(rho, p) + 0.5 * (u**2 + v**2)
     return jnp.stack([rho, rho * u, rho * v, rho * energy])
+
+
+@jax.jit
+def from_physical(fields: State, units: Units) -> State:
+    """Conservative state of u1, u2 (m/s), rho (kg/m3) and T (K)."""
+    u1, u2, rho, temperature = fields
+    rho = rho / units.density
+    u, v = u1 / units.velocity, u2 / units.velocity
+    energy = units.energy_from_temperature(rho, temperature) + 0.5 * (u**2 + v**2)
+    return jnp.stack([rho, rho * u, rho * v, rho * energy])
+
+
+@jax.jit
+def to_physical(state: State, units: Units) -> State:
+    """u1, u2 (m/s), rho (kg/m3) and T (K) of a conservative state."""
+    rho, u, v, _ = primitive(state, units)
+    temperature = units.temperature(rho, internal_energy(state))
+    return jnp.stack([u * units.velocity, v * units.velocity, rho * units.density, temperature])
 
 
 def internal_energy(state: State) -> Float[Array, "nj ni"]:

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
-from sureflow.flow.march import Controls, March, advance, unfrozen_residual
-from sureflow.flow.residual import Problem, switches
+from sureflow.flow.march import Controls, March, advance, switches_of, unfrozen_residual
+from sureflow.flow.residual import Problem
 from sureflow.flow.solution import Convergence, Status
-from sureflow.flow.state import State, primitive
+from sureflow.flow.state import State
 
 CHUNK = 25  # steps between two looks at the march
 WINDOW = 4  # chunks over which the residual must halve, or it counts as stalled
@@ -94,7 +95,6 @@ def march_to_steady_state(
     monitor: Monitor,
     settings: SolverSettings,
     report: Report | None = None,
-    *,
     second_order_at_once: bool = False,
 ) -> tuple[State, Convergence]:
     """March until converged, stalled or failed; `reference` is the residual norm of uniform free stream."""
@@ -127,13 +127,17 @@ ADVICE: dict[Status, str] = {
 
 def begin(state: State, problem: Problem, cfl: float) -> March:
     """A march that has not taken a step yet."""
-    fresh = switches(primitive(state, problem.units), problem)
-    return March(state, jnp.asarray(cfl), jnp.asarray(jnp.inf), fresh)
+    return March(state, number(cfl), number(jnp.inf), switches_of(state, problem))
 
 
 def controls(order: float, frozen: bool, growth: float, largest_cfl: float) -> Controls:
     """Controls as arrays, so that none of them triggers a compilation."""
-    return Controls(jnp.asarray(order), jnp.asarray(frozen), jnp.asarray(growth), jnp.asarray(largest_cfl))
+    return Controls(number(order), jnp.asarray(frozen), number(growth), number(largest_cfl))
+
+
+def number(value: float) -> Float[Array, ""]:
+    """A float64 of its own type: a weakly typed one would make the program compile twice."""
+    return jnp.asarray(value, dtype=jnp.float64)
 
 
 def first_order_start(march: March, problem: Problem, settings: SolverSettings, log: Log) -> March:
