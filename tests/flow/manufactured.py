@@ -1,7 +1,7 @@
 """Manufactured solutions: smooth supersonic fields, their sources by automatic differentiation, and discrete solutions.
 
-After Roy, Nelson, Smith and Ober (2004): the exact equations are applied to a chosen field; what is left over becomes a source, and
-the scheme must find the field again with an error that falls with the square of the mesh size.
+After Roy, Nelson, Smith and Ober (2004): the exact equations are applied to a chosen field; what is left over becomes a
+source, and the scheme must find the field again with an error that falls with the square of the mesh size.
 """
 
 import jax
@@ -131,10 +131,19 @@ def error(n: int, axisymmetric: bool, viscous: bool) -> tuple[float, float]:
     node = np.stack([mesh.node_x, mesh.node_r])
     at_i, at_j = 0.5 * (node[:, 1:] + node[:, :-1]), 0.5 * (node[:, :, 1:] + node[:, :, :-1])
     sides = Boundaries(
-        Fixed(exact(*at_i[:, :, 0])), Fixed(exact(*at_i[:, :, -1])), Fixed(exact(*at_j[:, 0])), Fixed(exact(*at_j[:, -1]))
+        Fixed(exact(*at_i[:, :, 0])),
+        Fixed(exact(*at_i[:, :, -1])),
+        Fixed(exact(*at_j[:, 0])),
+        Fixed(exact(*at_j[:, -1])),
     )
     problem = Problem(
-        geometry, sides, units, axisymmetric=axisymmetric, viscous=viscous, limiter=reconstruct.unlimited, sensor_off_wall=n
+        geometry,
+        sides,
+        units,
+        axisymmetric=axisymmetric,
+        viscous=viscous,
+        limiter=reconstruct.unlimited,
+        sensor_off_wall=n,
     )
     pointwise = jax.vmap(jax.vmap(lambda x, r: source(x, r, units, axisymmetric, viscous), out_axes=1), out_axes=1)
     truth = exact(*geometry.center)

@@ -17,7 +17,9 @@ RAM_C = SphereCone()
 
 def test_ram_c_geometry():
     assert RAM_C.nose_arc_end == pytest.approx(0.1524 * (1 - math.sin(math.radians(9))))
-    assert RAM_C.base_radius == pytest.approx(0.1524 * math.cos(math.radians(9)) + (1.3 - RAM_C.nose_arc_end) * math.tan(math.radians(9)))
+    assert RAM_C.base_radius == pytest.approx(
+        0.1524 * math.cos(math.radians(9)) + (1.3 - RAM_C.nose_arc_end) * math.tan(math.radians(9))
+    )
 
 
 @given(radius=st.floats(0.01, 2.0), angle=st.floats(0.0, 45.0), slenderness=st.floats(1.0, 10.0))
@@ -26,7 +28,9 @@ def test_wall_is_smooth_and_normals_are_perpendicular(radius, angle, slenderness
     arc = np.linspace(0.0, body.arc_length, 400)
     point, normal = body.wall(arc)
     tangent = np.gradient(point, arc, axis=1)
-    np.testing.assert_allclose(np.hypot(*tangent), 1.0, atol=2e-3)  # second differences across the joint of sphere and cone
+    np.testing.assert_allclose(
+        np.hypot(*tangent), 1.0, atol=2e-3
+    )  # second differences across the joint of sphere and cone
     np.testing.assert_allclose((tangent * normal).sum(axis=0)[1:-1], 0.0, atol=2e-2)
     assert point[0, -1] == pytest.approx(body.length)
     assert point[1, -1] == pytest.approx(body.base_radius)

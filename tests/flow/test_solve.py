@@ -78,13 +78,17 @@ def test_stagnation_pressure(sweep, mach):
 def test_surface_pressure_is_newtonian(sweep, mach):
     """Modified Newtonian theory is good to 0.05 Cp_max for angles below 60 degrees; 0.01 more for this coarse mesh."""
     for angle in (20, 40, 60):
-        assert sweep[mach, 30].record()[f"cp_over_cpmax_{angle}"] == pytest.approx(np.cos(np.radians(angle)) ** 2, abs=0.06)
+        assert sweep[mach, 30].record()[f"cp_over_cpmax_{angle}"] == pytest.approx(
+            np.cos(np.radians(angle)) ** 2, abs=0.06
+        )
 
 
 def test_start_does_not_change_the_answer(sweep):
     """A continued run and one from scratch agree to the tolerance of convergence."""
     scratch = solve_flow(FlightCondition(15, 30), COARSE)
-    np.testing.assert_allclose(sweep[15, 30].fields, scratch.fields, rtol=2e-3, atol=2e-3 * np.abs(scratch.fields).max())
+    np.testing.assert_allclose(
+        sweep[15, 30].fields, scratch.fields, rtol=2e-3, atol=2e-3 * np.abs(scratch.fields).max()
+    )
     assert sweep[15, 30].record()["stand_off"] == pytest.approx(scratch.record()["stand_off"], rel=1e-3)
 
 

@@ -1,0 +1,93 @@
+"""The whole sweep, unattended: computes the 441 runs of the preset `paper` and writes the record of how they converged.
+
+    python benchmarks/sweep.py [--store verify/paper.zarr] [--docs docs/verification]
+
+Resumes what is in the store already. Writes sweep.csv (a row a run) and sweep.png (over the Mach-altitude plane), prints one
+table of what was asked and what was found, and ends with exit code 1 if anything asked is missed.
+"""
+
+import argparse
+import csv
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from sureflow.campaign.run import provenance_path
+from sureflow.data.schema import Status
+from sureflow.data.store import RunStore
+from sureflow.report.figures import draw_campaign, save
+
+
+def main() -> int:
+    """Run, record, judge."""
+    options = arguments()
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "sureflow", "generate", str(options.store), "--preset", options.preset]
+    subprocess.run(command, check=True)
+    seconds = time.perf_counter() - began
+    store = RunStore.open(options.store)
+    options.docs.mkdir(parents=True, exist_ok=True)
+    write_record(store, options.docs / "sweep.csv")
+    title = f"{len(store.status())} runs, {store.shape[1]} x {store.shape[0]} cells"
+    save(
+        draw_campaign(store.conditions(), store.status(), store.records()["steps"], title=title),
+        options.docs / "sweep.png",
+    )
+    judged = judge(store)
+    for name, asked, found, holds in judged:
+        print(f"{name:44} {asked:>16} {found:>22}  {'yes' if holds else 'NO'}")
+    print(f"\n{seconds:.0f} s for what was left to do; all jobs of this store: {all_seconds(options.store):.0f} s")
+    return 0 if all(holds for *_, holds in judged) else 1
+
+
+def arguments() -> argparse.Namespace:
+    """Options of the script."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--preset", default="paper")
+    parser.add_argument("--store", type=Path, default=Path("verify/paper.zarr"))
+    parser.add_argument("--docs", type=Path, default=Path("docs/verification"))
+    return parser.parse_args()
+
+
+def write_record(store: RunStore, path: Path) -> None:
+    """A row a run: condition, how it ended, and every number of its record to five digits."""
+    records = store.records()
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["mach", "altitude_km", "status", *records])
+        for case, ((mach, altitude), status) in enumerate(zip(store.conditions(), store.status(), strict=True)):
+            numbers = [f"{values[case]:.5g}" for values in records.values()]
+            writer.writerow([f"{mach:g}", f"{altitude:g}", Status(status).name.lower(), *numbers])
+
+
+def judge(store: RunStore) -> list[tuple[str, str, str, bool]]:
+    """What is asked of every run, and the worst that was found."""
+    status, records = store.status(), store.records()
+    converged = int((status == Status.CONVERGED).sum())
+    coldest, offset = records["lowest_temperature_ratio"].min(), records["axis_shock_offset_cells"].max()
+    free = records["undisturbed_cells"].min()
+    balance = max(np.abs(records[f"balance_error_{q}"]).max() for q in ("mass", "momentum", "energy"))
+    loose = int((records["residual_drop"] > 1e-6).sum())
+    return [
+        ("runs converged", f"all {len(status)}", f"{converged}", converged == len(status)),
+        ("of these by drift, residual over 1e-6", "", f"{loose}", True),
+        ("steps, median and most", "", f"{np.median(records['steps']):.0f}, {records['steps'].max():.0f}", True),
+        ("coldest cell over free stream", ">= 0.98", f"{coldest:.4f}", bool(coldest >= 0.98)),
+        ("shock on the axis off its neighbors, cells", "< 1", f"{offset:.3f}", bool(offset < 1.0)),
+        ("undisturbed cells at the outer boundary", ">= 3", f"{free:.0f}", bool(free >= 3)),
+        ("largest balance error", "< 0.005", f"{balance:.1e}", bool(balance < 5e-3)),
+    ]
+
+
+def all_seconds(store: Path) -> float:
+    """Wall-clock time of all jobs that worked on a store, from its provenance."""
+    jobs = json.loads(provenance_path(store).read_text())["jobs"]
+    return sum(job["seconds"] for job in jobs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
