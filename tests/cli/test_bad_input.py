@@ -8,6 +8,7 @@ import zarr
 
 from campaigns import TINY_TOML, run, tiny
 from sureflow.cli import main
+from sureflow.data.store import open_runs
 
 
 @pytest.fixture
@@ -119,6 +120,8 @@ def test_a_scheduler_that_is_not_there(call, tmp_path):
     code, _, remarks = call("generate", "runs.zarr", "--preset", "tiny.toml", "--scheduler", "nonsense://x")
     assert code == 2
     assert remarks.startswith("sureflow: No Dask scheduler answers at 'nonsense://x'")
+    with open_runs(tmp_path / "runs.zarr") as runs:  # is read without a scheduler, even now
+        assert not runs["status"].values.any()
 
 
 def test_help_imports_nothing_heavy():

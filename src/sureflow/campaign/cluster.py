@@ -12,6 +12,9 @@ from distributed import Client, LocalCluster
 
 from sureflow.errors import SureflowError
 
+# Clients are not made Dask's default: lazy arrays that are read meanwhile, or after a scheduler did not answer, have no
+# business there.
+
 # JAX reads these once, when a worker imports it. One thread a process: a core computes one run at a time.
 SINGLE_THREADED = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
@@ -42,7 +45,7 @@ def local_workers(count: int) -> Iterator[Executor]:
             dashboard_address=None,  # type: ignore[arg-type]
             silence_logs=logging.CRITICAL,
         ) as cluster,
-        Client(cluster) as client,
+        Client(cluster, set_as_default=False) as client,
     ):
         yield cast(Executor, client.get_executor())
 
@@ -51,7 +54,7 @@ def local_workers(count: int) -> Iterator[Executor]:
 def scheduler_workers(address: str) -> Iterator[Executor]:
     """The workers of a running Dask scheduler; they must have this sureflow installed."""
     try:
-        client = Client(address, timeout="10s")
+        client = Client(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise SureflowError(
             f"No Dask scheduler answers at {address!r}; give the address that `dask scheduler` prints, such as "
