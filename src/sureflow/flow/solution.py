@@ -91,7 +91,7 @@ class FlowSolution:
             **{f"shock_radius_m_{x:g}": quantities.shock_radius(field, x) for x in SHOCK_STATIONS},
             **{f"cp_over_cpmax_{a}": quantities.pressure_over_stagnation(field, a) for a in SURFACE_ANGLES},
             "axis_shock_offset_cells": quantities.axis_shock_offset(field),
-            "undisturbed_cells": float(quantities.undisturbed_cells(field)),
+            "undisturbed_cells": float(limits.undisturbed_cells),
             "lowest_temperature_ratio": float(self.fields[3].min() / self.free_stream.temperature),
             "stagnation_temperature_k": limits.stagnation_temperature_k,
             "knudsen": limits.knudsen,
@@ -121,6 +121,7 @@ class FlowSolution:
             "cp_over_cpmax": {str(a): record[f"cp_over_cpmax_{a}"] for a in SURFACE_ANGLES},
             "validity": {
                 **{k: record[k] for k in ("stagnation_temperature_k", "knudsen", "reynolds", "wall_cell_reynolds")},
+                "undisturbed_cells": self.validity.undisturbed_cells,
                 "warnings": self.validity.warnings(),
             },
             "seconds": self.seconds,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sureflow.physics.quantities import FlowField, wall_geometry
+from sureflow.physics.quantities import FlowField, undisturbed_cells, wall_geometry
 
 # Air begins to dissociate: O2 above some 2500 K at these pressures (Anderson, Hypersonic and High-Temperature Gas Dynamics).
 DISSOCIATION_K = 2500.0
@@ -15,6 +15,8 @@ SLIP_KNUDSEN = 0.01
 TRANSITION_REYNOLDS = 1e7
 # Wall cells of at most this acoustic Reynolds number give a heat flux that no longer depends on them.
 RESOLVED_WALL_REYNOLDS = 5.0
+# A shock that comes closer than this many cells to the outer boundary may be cut by it.
+LEAST_UNDISTURBED = 3
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class Validity:
     knudsen: float  # mean free path of the free stream over the nose radius
     reynolds: float  # of the free stream on the length of the body
     wall_cell_reynolds: float  # rho c dn / mu in the wall cell at the stagnation point
+    undisturbed_cells: int  # between the outermost pressure rise and the outer boundary
     viscous: bool
 
     def warnings(self) -> list[str]:
@@ -44,6 +47,11 @@ class Validity:
                 f"wall-cell Reynolds number {self.wall_cell_reynolds:.2g} (over {RESOLVED_WALL_REYNOLDS:g}): "
                 "the boundary layer is too coarse for the heat flux; lower the wall spacing"
             )
+        if self.undisturbed_cells < LEAST_UNDISTURBED:
+            found.append(
+                f"{self.undisturbed_cells} undisturbed cells before the outer boundary (under {LEAST_UNDISTURBED}): it may "
+                "touch the shock; use a mesh with larger margins"
+            )
         return found
 
 
@@ -61,6 +69,7 @@ def validity(field: FlowField) -> Validity:
         knudsen=free_path / field.nose_radius,
         reynolds=density * free.velocity * length / viscosity,
         wall_cell_reynolds=float(2.0 * distance[0] * rho * sound / gas.viscosity(temperature)),
+        undisturbed_cells=undisturbed_cells(field),
         viscous=field.wall.viscous,
     )
 
