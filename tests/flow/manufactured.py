@@ -18,7 +18,7 @@ from sureflow.physics.gas import Gas, PerfectGas
 
 
 class SyrupGas(Gas):
-    """A perfect gas with a constant large viscosity, so that viscous terms matter on coarse meshes."""
+    """A perfect gas with a large viscosity, so that viscous terms matter on coarse meshes."""
 
     perfect: PerfectGas
     mu: float
@@ -42,7 +42,7 @@ class SyrupGas(Gas):
         return self.perfect.density_from_pressure(pressure, temperature)
 
     def viscosity(self, temperature):
-        return self.mu * (1.0 + 0.0 * temperature)
+        return self.mu * temperature**0.7
 
     def conductivity(self, temperature):
         return self.perfect.cp / self.perfect.prandtl * self.viscosity(temperature)

@@ -25,7 +25,7 @@ def test_euler_jacobian_is_the_derivative_of_the_flux(cells):
     with double_precision():
         units, w = Units(PerfectGas(), 0.3, 2.0), jnp.asarray(cells)
         normal = jnp.broadcast_to(jnp.asarray(NORMAL)[:, None, None], (2, 1, 50))
-        ours = implicit.euler_jacobian(implicit.cell_derivatives(w, units), normal)
+        ours = implicit.euler_jacobian(implicit.side_of(w, units), normal)
 
         def flux(u):
             u = u[:, None, None]
@@ -38,7 +38,7 @@ def test_euler_jacobian_is_the_derivative_of_the_flux(cells):
 def test_dissipation_has_the_absolute_eigenvalues_of_the_jacobian(cells):
     with double_precision():
         units, w = Units(PerfectGas(), 1.0, 1.0), jnp.asarray(cells)
-        side = implicit.cell_derivatives(w, units)
+        side = implicit.side_of(w, units)
         normal = jnp.broadcast_to(jnp.asarray(NORMAL)[:, None, None], (2, 1, 50))
         dissipation = implicit.dissipation_matrix(side, side, normal, jnp.zeros((1, 50)))
         jacobian = implicit.euler_jacobian(side, normal)

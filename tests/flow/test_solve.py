@@ -11,6 +11,7 @@ from sureflow.flow.boundary import Boundaries, Fixed, Mirror, Outflow
 from sureflow.flow.mesh import MeshSettings, SphereCone, body_mesh
 from sureflow.flow.metrics import metrics
 from sureflow.flow.residual import Problem, residual, switches
+from sureflow.flow.solution import RECORD_NAMES
 from sureflow.flow.solve import Start, solve_flow
 from sureflow.flow.state import conservative, free_stream_primitive, units_of
 from sureflow.flow.steer import SolverSettings
@@ -33,8 +34,8 @@ def test_free_stream_is_preserved_on_the_body_fitted_mesh():
         problem = Problem(metrics(mesh), sides, units_of(condition.free_stream(gas), gas))
         w = jnp.broadcast_to(stream[:, None, None], (4, 32, 32))
         r = residual(conservative(w, problem.units), problem, switches(w, problem), 1.0)
-        per_volume = float(jnp.abs(r).max() / problem.metrics.j_faces.area.max())
-    assert per_volume < 1e-12
+        largest_flux = float(problem.metrics.j_faces.area.max())  # of mass through a face, in free-stream units
+        assert float(jnp.abs(r).max()) / largest_flux < 1e-12
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,10 @@ def test_no_run_leaves_physics(sweep):
     assert min(s.pressure.min() for s in sweep.values()) > 0.0
     assert min(r["undisturbed_cells"] for r in records) >= 3
     assert max(r["axis_shock_offset_cells"] for r in records) < 1.0
+
+
+def test_records_have_the_promised_names(sweep):
+    assert tuple(sweep[20, 40].record()) == RECORD_NAMES
 
 
 def test_balances_close(sweep):

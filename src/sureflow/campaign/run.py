@@ -27,8 +27,8 @@ from sureflow.data.store import RunStore, remove_store
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 from sureflow.flow.mesh import Mesh
-from sureflow.flow.solution import Convergence, FlowSolution
-from sureflow.flow.solve import Start, solve_flow
+from sureflow.flow.solution import RECORD_NAMES
+from sureflow.flow.solve import Start, scheme, solve_flow
 from sureflow.flow.steer import SolverSettings
 from sureflow.physics.free_stream import FlightCondition
 from sureflow.physics.gas import Gas
@@ -185,27 +185,15 @@ def campaign_contents(campaign: Campaign, mesh: Mesh) -> Contents:
         free_stream=np.array([(s.velocity, s.density(gas), s.pressure, s.temperature) for s in streams]),
         nodes={"node_x": np.asarray(mesh.node_x), "node_r": np.asarray(mesh.node_r)},
         points={"x": x, "r": r, "xi": xi, "eta": eta},
-        record=record_names(campaign, mesh),
+        record=RECORD_NAMES,
         made_by={
             "gas": describe_gas(gas),
             "wall": asdict(campaign.wall),
             "mesh": mesh.description(),
-            "scheme": asdict(campaign.solver),
+            "scheme": scheme(campaign.solver),
         },
         versions=versions(),
     )
-
-
-def record_names(campaign: Campaign, mesh: Mesh) -> tuple[str, ...]:
-    """Names of the numbers that are kept of every run: those of a solution, here one of uniform free stream."""
-    condition, gas = campaign.flight_conditions()[0], campaign.gas.build()
-    stream = condition.free_stream(gas)
-    fields = np.empty((4, *mesh.shape))
-    fields[:] = np.array([stream.velocity, 0.0, stream.density(gas), stream.temperature])[:, None, None]
-    unsolved = Convergence("failed", "", "", 0, 1.0, 1.0, np.ones(0))
-    solution = FlowSolution(condition, stream, mesh, gas, campaign.wall, fields, unsolved, 0.0)
-    with np.errstate(all="ignore"):  # no shock, no stagnation pressure: the values mean nothing
-        return tuple(solution.record())
 
 
 # Timings and machine facts, which differ from run to run: beside the store, not in it.

@@ -21,6 +21,7 @@ class Boundary(eqx.Module):
     """One side of the block."""
 
     is_wall: ClassVar[bool] = False
+    conducts: ClassVar[bool] = True  # whether heat flows through a wall
     # Whether the ghost follows the cell inside; then the implicit operator folds its share into that cell.
     follows: ClassVar[bool] = False
 
@@ -106,6 +107,7 @@ class AdiabaticWall(Boundary):
     """No slip and no heat flux."""
 
     is_wall: ClassVar[bool] = True
+    conducts: ClassVar[bool] = False
 
     def ghost(self, inside, further, normal, units):
         return jnp.stack([inside[0], -inside[1], -inside[2], inside[3]])
@@ -121,7 +123,10 @@ def reflect(inside: Line, normal: Float[Array, "2 n"]) -> Line:
 
 
 class Boundaries(eqx.Module):
-    """The four sides of a block: along i from `i_min` to `i_max`, along j from `j_min` (the wall of a body) to `j_max`."""
+    """The four sides of a block: along i from `i_min` to `i_max`, along j from `j_min` (the wall of a body) to `j_max`.
+
+    The implicit operator knows a wall at `j_min` and an outflow at `i_max`; elsewhere it only loses accuracy, not the residual.
+    """
 
     i_min: Boundary
     i_max: Boundary

@@ -40,14 +40,13 @@ class Side(NamedTuple):
 
     w: State
     state: State
-    energy_row: Row  # d(internal energy)/dU
     pressure_row: Row  # dp/dU
     temperature_row: Row  # dT/dU
     sound_speed: Float[Array, "nj ni"]
 
 
-def cell_derivatives(w: State, units: Units) -> Side:
-    """Derivatives of internal energy, pressure and temperature by the conservative variables, through the gas model."""
+def side_of(w: State, units: Units) -> Side:
+    """Cells with the derivatives of pressure and temperature by the conservative variables, through the gas model."""
     state = conservative(w, units)
     rho, u, v, _ = w
     energy = internal_energy(state)
@@ -59,7 +58,7 @@ def cell_derivatives(w: State, units: Units) -> Side:
         by_energy = jax.jvp(function, (rho, energy), (zero, one))[1]
         return by_energy * energy_row + jnp.stack([by_density, zero, zero, zero])
 
-    return Side(w, state, energy_row, row(units.pressure), row(units.temperature), units.sound_speed(rho, energy))
+    return Side(w, state, row(units.pressure), row(units.temperature), units.sound_speed(rho, energy))
 
 
 def outer(column, row) -> Block:
@@ -137,14 +136,19 @@ def face_blocks(left: Side, right: Side, face: FaceGeometry, shock) -> tuple[Blo
     return by_left * face.area, by_right * face.area
 
 
-def add_thin_layer(blocks, left: Side, right: Side, face: FaceGeometry, units: Units) -> tuple[Block, Block]:
-    """Inviscid face blocks plus those of the thin-layer viscous flux."""
+def add_thin_layer(blocks, left: Side, right: Side, problem: Problem) -> tuple[Block, Block]:
+    """Inviscid blocks of the j faces plus those of the thin-layer viscous flux."""
+    face, units, wall = problem.metrics.j_faces, problem.units, problem.boundaries.j_min
     mean = 0.5 * (left.w + right.w)
     temperature = units.temperature(mean[0], units.energy_from_pressure(mean[0], mean[3]))
     conductance = face.area * (face.eta_gradient[0] * face.normal[0] + face.eta_gradient[1] * face.normal[1])
     mu, k = conductance * units.viscosity(temperature), conductance * units.conductivity(temperature)
     by_left, by_right = blocks
     by_left = by_left + thin_layer_jacobian(left, mean[1:3], face.normal, mu, k)
+    if wall.is_wall:
+        # The ghost mirrors the cell through the wall, so that the difference changes twice as fast as the cell does; not
+        # so the temperature of an adiabatic wall, which follows the cell.
+        mu, k = mu.at[0].multiply(2.0), k.at[0].multiply(2.0 if wall.conducts else 0.0)
     by_right = by_right - thin_layer_jacobian(right, mean[1:3], face.normal, mu, k)
     return by_left, by_right
 
@@ -164,7 +168,7 @@ def beside_faces(cells: Side, axis: int) -> tuple[Side, Side]:
 def linearize(w: State, problem: Problem, shock) -> Operator:
     """The steady operator d(residual)/dU, of first order in space."""
     units, geometry, sides = problem.units, problem.metrics, problem.boundaries
-    cells = cell_derivatives(w, units)
+    cells = side_of(w, units)
     i_pair, j_pair = beside_faces(cells, axis=-1), beside_faces(cells, axis=-2)
     i_left, i_right = face_blocks(*i_pair, geometry.i_faces, face_maximum(shock, axis=1))
     j_left, j_right = face_blocks(*j_pair, geometry.j_faces, face_maximum(shock, axis=0))
@@ -173,8 +177,7 @@ def linearize(w: State, problem: Problem, shock) -> Operator:
         push = jnp.stack([zero, *geometry.j_faces.vector[:, 0], zero])
         j_right = j_right.at[:, :, 0].set(outer(push, cells.pressure_row[:, 0]))
     if problem.viscous:
-        # The difference across a wall face is twice that between wall and cell, because the ghost mirrors the cell.
-        j_left, j_right = add_thin_layer((j_left, j_right), *j_pair, geometry.j_faces, units)
+        j_left, j_right = add_thin_layer((j_left, j_right), *j_pair, problem)
     center = i_left[..., 1:] - i_right[..., :-1] + j_left[..., 1:, :] - j_right[..., :-1, :]
     center = center.at[2].add(-geometry.plane_area * cells.pressure_row)
     if sides.i_max.follows:

@@ -21,7 +21,6 @@ class March(NamedTuple):
 
     state: State
     cfl: Float[Array, ""]
-    residual: Float[Array, ""]  # norm of the last step's
     switches: Switches
 
 
@@ -54,7 +53,7 @@ def advance(march: March, problem: Problem, controls: Controls, steps: int) -> t
         state, physical = limited(march.state, change)
         state = jnp.where(physical, state, march.state)
         # A step that would leave physics is not taken; the next one is half as long.
-        return March(state, jnp.where(physical, cfl, 0.5 * march.cfl), norm, active), norm
+        return March(state, jnp.where(physical, cfl, 0.5 * march.cfl), active), norm
 
     return jax.lax.scan(step, march, None, length=steps)
 

@@ -68,9 +68,11 @@ def switches(w: State, problem: Problem) -> Switches:
     """Limiter values and shock sensor of a state."""
     along_i, along_j = slopes(w, ghost_cells(w, problem))
     shock = reconstruct.shock_sensor(w[3], problem.sensor_off_wall)
-    # Across a shock the limited slope alone lets the residual stall and the temperature undershoot ahead of it.
-    limiter_j = problem.limiter(*along_j) * (1.0 - reconstruct.SHOCK_DAMPING * shock)
-    return Switches(problem.limiter(*along_i), limiter_j, reconstruct.spread(shock))
+    # Across a shock the limited slope alone lets the residual stall and the temperature undershoot ahead of it. The last
+    # column stays as it is: damped, the flow through the outflow would be of first order where the shock crosses it.
+    damping = 1.0 - reconstruct.SHOCK_DAMPING * shock
+    limiter_i = problem.limiter(*along_i) * damping.at[:, -1].set(1.0)
+    return Switches(limiter_i, problem.limiter(*along_j) * damping, reconstruct.spread(shock))
 
 
 def residual(state: State, problem: Problem, active: Switches, order) -> State:
@@ -81,7 +83,9 @@ def residual(state: State, problem: Problem, active: Switches, order) -> State:
     source = w[3] * problem.metrics.plane_area
     if problem.viscous:
         padded = velocity_and_temperature(w, ghosts, problem)
-        viscous_i, viscous_j = viscous.viscous_fluxes(padded, problem.metrics, problem.axisymmetric, problem.units)
+        viscous_i, viscous_j = viscous.viscous_fluxes(
+            padded, problem.metrics, problem.axisymmetric, problem.boundaries.j_min.is_wall, problem.units
+        )
         flux_i, flux_j = flux_i - viscous_i, flux_j - viscous_j
         if problem.axisymmetric:
             source -= viscous.hoop_stress(padded, problem.metrics, problem.units) * problem.metrics.plane_area
@@ -102,9 +106,9 @@ def inviscid_fluxes(w: State, ghosts: Ghosts, problem: Problem, active: Switches
 
     i_faces, j_faces = problem.metrics[:2]
     left_j = left_j.at[:, 0].set(right_j[:, 0]) if sides.j_min.is_wall else left_j
-    right_j = right_j.at[:, -1].set(left_j[:, -1]) if sides.j_max.is_wall else right_j
-    if sides.i_max.follows:
-        right_i = right_i.at[:, :, -1].set(left_i[:, :, -1])
+    right_j = right_j.at[:, -1].set(left_j[:, -1]) if sides.j_max.is_wall or sides.j_max.follows else right_j
+    left_i = left_i.at[:, :, 0].set(right_i[:, :, 0]) if sides.i_min.follows else left_i
+    right_i = right_i.at[:, :, -1].set(left_i[:, :, -1]) if sides.i_max.follows else right_i
     flux_i = problem.flux(left_i, right_i, i_faces.normal, problem.units, shock_i) * i_faces.area
     flux_j = problem.flux(left_j, right_j, j_faces.normal, problem.units, shock_j) * j_faces.area
     flux_j = flux_j.at[:, 0].set(wall_flux(w[3, 0], j_faces.vector[:, 0])) if sides.j_min.is_wall else flux_j

@@ -16,8 +16,41 @@ from sureflow.physics.validity import Validity, validity
 from sureflow.physics.wall import Wall
 
 Status = Literal["converged", "stalled", "failed"]
+Criterion = Literal["residual", "drift", "frozen", "steps", "unphysical"]
+CRITERIA: dict[Criterion, str] = {
+    "residual": "the residual reached the tolerance, and is small with limiter and sensor free as well",
+    "drift": "the residual stalled below the loose tolerance, and stand-off, drag and heat flux did not drift",
+    "frozen": "the residual reached the tolerance with limiter and sensor frozen only, three times over",
+    "steps": "the steps ran out",
+    "unphysical": "no physical step could be taken",
+}
 SHOCK_STATIONS = (0.1524, 0.6, 1.0)  # m from the nose tip
 SURFACE_ANGLES = (20, 40, 60)  # degrees from the stagnation point
+# Keys of `FlowSolution.record`, in their order.
+RECORD_NAMES = (
+    "steps",
+    "criterion",
+    "residual_drop",
+    "unfrozen_residual_drop",
+    "stand_off",
+    "pitot_ratio",
+    "q_stag_w_m2",
+    "drag_coefficient",
+    "drag_coefficient_pressure",
+    "drag_coefficient_friction",
+    "balance_error_mass",
+    "balance_error_momentum",
+    "balance_error_energy",
+    *(f"shock_radius_m_{x:g}" for x in SHOCK_STATIONS),
+    *(f"cp_over_cpmax_{angle}" for angle in SURFACE_ANGLES),
+    "axis_shock_offset_cells",
+    "undisturbed_cells",
+    "lowest_temperature_ratio",
+    "stagnation_temperature_k",
+    "knudsen",
+    "reynolds",
+    "wall_cell_reynolds",
+)
 
 
 @dataclass(frozen=True)
@@ -25,7 +58,7 @@ class Convergence:
     """How a computation ended. `residual_drop` is relative to the residual of uniform free stream on the same mesh."""
 
     status: Status
-    criterion: str  # which rule ended it
+    criterion: Criterion  # which rule ended it
     advice: str  # what to do about it; empty when converged
     steps: int
     residual_drop: float
@@ -61,7 +94,7 @@ class FlowSolution:
         """Local Mach number."""
         return self.field.mach_number
 
-    @property
+    @cached_property
     def validity(self) -> Validity:
         """How far this run is from the limits of its model."""
         return validity(self.field)
@@ -77,6 +110,7 @@ class FlowSolution:
         balance = quantities.balance_errors(field)
         return {
             "steps": float(self.convergence.steps),
+            "criterion": float(list(CRITERIA).index(self.convergence.criterion)),
             "residual_drop": self.convergence.residual_drop,
             "unfrozen_residual_drop": self.convergence.unfrozen_residual_drop,
             "stand_off": quantities.stand_off(field),
@@ -108,16 +142,14 @@ class FlowSolution:
             "altitude_km": altitude,
             "converged": self.convergence.status == "converged",
             "status": self.convergence.status,
-            "criterion": self.convergence.criterion,
+            "criterion": CRITERIA[self.convergence.criterion],
             "advice": self.convergence.advice,
             "steps": self.convergence.steps,
             **{key: record[key] for key in ("residual_drop", "unfrozen_residual_drop", "stand_off", "pitot_ratio")},
             **{key: record[key] for key in ("q_stag_w_m2", "drag_coefficient")},
             **{key: record[key] for key in ("drag_coefficient_pressure", "drag_coefficient_friction")},
             "balance_error": {key: record[f"balance_error_{key}"] for key in ("mass", "momentum", "energy")},
-            "shock_radius_m": {
-                f"{x:.4g}" if x != 1.0 else "1.0": record[f"shock_radius_m_{x:g}"] for x in SHOCK_STATIONS
-            },
+            "shock_radius_m": {str(x): record[f"shock_radius_m_{x:g}"] for x in SHOCK_STATIONS},
             "cp_over_cpmax": {str(a): record[f"cp_over_cpmax_{a}"] for a in SURFACE_ANGLES},
             "validity": {
                 **{k: record[k] for k in ("stagnation_temperature_k", "knudsen", "reynolds", "wall_cell_reynolds")},

@@ -1,6 +1,7 @@
 """`solve_flow`: one steady flow, from a flight condition to converged fields."""
 
 import time
+from dataclasses import asdict, replace
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -8,12 +9,13 @@ import numpy as np
 from jaxtyping import Float
 
 from sureflow.errors import SureflowError
+from sureflow.flow import reconstruct
 from sureflow.flow.boundary import AdiabaticWall, Boundaries, Boundary, Fixed, IsothermalWall, Mirror, Outflow, SlipWall
-from sureflow.flow.march import unfrozen_residual
+from sureflow.flow.march import SWEEPS, unfrozen_residual
 from sureflow.flow.mesh import Mesh, MeshSettings, SphereCone, body_mesh
 from sureflow.flow.metrics import metrics
 from sureflow.flow.residual import Problem
-from sureflow.flow.solution import Convergence, FlowSolution, flow_field
+from sureflow.flow.solution import CRITERIA, Convergence, FlowSolution, flow_field
 from sureflow.flow.state import State, free_stream_primitive, from_physical, to_physical, units_of
 from sureflow.flow.steer import Report, SolverSettings, march_to_steady_state
 from sureflow.physics import quantities
@@ -71,16 +73,37 @@ def solve_flow(
         begin = rescaled(start, mesh, gas, free_stream) if start else first_guess(mesh, gas, free_stream)
         state, convergence = march(begin, at_once=start is not None)
         if start and convergence.status != "converged":
-            state, convergence = march(first_guess(mesh, gas, free_stream), at_once=False)
+            scratch, again = march(first_guess(mesh, gas, free_stream), at_once=False)
+            if again.status == "converged" or convergence.status == "failed":
+                state, convergence = scratch, after(convergence, again)
         fields = fields_of(state)
     flight = condition if isinstance(condition, FlightCondition) else None
     return FlowSolution(flight, free_stream, mesh, gas, wall, fields, convergence, seconds=time.perf_counter() - began)
+
+
+def after(first: Convergence, second: Convergence) -> Convergence:
+    """The second attempt's convergence, with the steps of both."""
+    history = np.concatenate([first.history, second.history])
+    return replace(second, steps=first.steps + second.steps, history=history)
 
 
 def monitored(field: FlowField) -> np.ndarray:
     """Stand-off, drag and stagnation heat flux: their drift decides where the residual alone cannot."""
     drag = sum(quantities.drag_coefficients(field))
     return np.array([quantities.stand_off(field), drag, quantities.stagnation_heat_flux(field)])
+
+
+def scheme(settings: SolverSettings) -> dict:
+    """All that decides the discrete solution beside mesh, gas and wall, for the records of a data set."""
+    return {
+        "flux": "HLLC, HLLE at shocks",
+        "reconstruction": "MUSCL on (rho, u, v, p), van Albada",
+        "shock_damping": reconstruct.SHOCK_DAMPING,
+        "weakest_jump": reconstruct.WEAKEST_JUMP,
+        "sweeps": SWEEPS,
+        "criteria": list(CRITERIA),
+        **asdict(settings),
+    }
 
 
 def flow_problem(mesh: Mesh, gas: Gas, wall: Wall, free_stream: FreeStream) -> Problem:

@@ -40,13 +40,13 @@ def face_flux(face: FaceGeometry, grad, mean, axisymmetric: bool, units: Units):
     return jnp.stack([jnp.zeros_like(fx), fx, fr, u * fx + v * fr + heat])
 
 
-def viscous_fluxes(padded, geometry: Metrics, axisymmetric: bool, units: Units):
+def viscous_fluxes(padded, geometry: Metrics, axisymmetric: bool, wall: bool, units: Units):
     """Fluxes through the i and j faces from (u, v, T) at cell centers and ghosts, (3, nj+2, ni+2)."""
     i_mean = 0.5 * (padded[:, 1:-1, 1:] + padded[:, 1:-1, :-1])
     j_mean = 0.5 * (padded[:, 1:, 1:-1] + padded[:, :-1, 1:-1])
-    # The mean across a wall's face is the wall's own value; the flux between wall and cell wants the mean of these two.
-    between = 0.5 * (j_mean[2, 0] + padded[2, 1, 1:-1])
-    j_mean = j_mean.at[2, 0].set(between)
+    if wall:
+        # The mean across a wall's face is the wall's own value; the flux between wall and cell wants the mean of these two.
+        j_mean = j_mean.at[2, 0].set(0.5 * (j_mean[2, 0] + padded[2, 1, 1:-1]))
     i_face, j_face = geometry.i_faces, geometry.j_faces
     i_grad = gradient(i_face_derivatives(padded), i_face.xi_gradient, i_face.eta_gradient)
     j_grad = gradient(j_face_derivatives(padded), j_face.xi_gradient, j_face.eta_gradient)

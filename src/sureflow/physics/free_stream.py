@@ -28,6 +28,12 @@ class FreeStream:
         """Density in kg/m3."""
         return float(gas.density_from_pressure(self.pressure, self.temperature))
 
+    def total_enthalpy(self, gas: Gas) -> float:
+        """Specific total enthalpy in J/kg."""
+        density = self.density(gas)
+        energy = float(gas.energy_from_temperature(density, self.temperature))
+        return energy + self.pressure / density + 0.5 * self.velocity**2
+
     def mach(self, gas: Gas) -> float:
         """Mach number."""
         density = self.density(gas)

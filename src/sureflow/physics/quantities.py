@@ -222,7 +222,7 @@ def balance_errors(field: FlowField) -> dict[str, float]:
     pressure_drag, friction_drag = drag_coefficients(field)
     drag = (pressure_drag + friction_drag) * field.dynamic_pressure * field.base_area
     heat = (surface(field).heat_flux * np.hypot(*vector)).sum()
-    enthalpy_inf = field.total_enthalpy[-1, 0]
+    enthalpy_inf = field.free_stream.total_enthalpy(field.gas)
 
     through_base = rho_inf * u_inf * field.base_area
     mass = rho_inf * u_inf * circle - mass_flux.sum()

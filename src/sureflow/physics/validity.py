@@ -76,7 +76,8 @@ def validity(field: FlowField) -> Validity:
 
 def stagnation_temperature(field: FlowField) -> float:
     """Temperature in K at which the gas, at the stagnation pressure, holds the free stream's total enthalpy; by bisection."""
-    gas, enthalpy, pressure = field.gas, field.total_enthalpy[-1, 0], field.pressure[0, 0]
+    gas, pressure = field.gas, field.pressure[0, 0]
+    enthalpy = field.free_stream.total_enthalpy(gas)
     low, high = 10.0, 1e6
     for _ in range(80):
         middle = math.sqrt(low * high)
