@@ -1,6 +1,8 @@
 """Files that are there in full or not at all."""
 
 import os
+import shutil
+import uuid
 from pathlib import Path
 
 
@@ -17,3 +19,22 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def put_in_place(made: Path, place: Path, *, overwrite: bool) -> None:
+    """Give a file or folder that was made beside `place` that name.
+
+    A folder with something in it gives way only with `overwrite`; it is deleted once the other one is there, and comes back
+    if that fails.
+    """
+    if not (overwrite and place.is_dir()):
+        made.replace(place)
+        return
+    old = place.with_name(f".{place.name}.{uuid.uuid4().hex}.removing")
+    place.rename(old)
+    try:
+        made.rename(place)
+    except BaseException:
+        old.rename(place)
+        raise
+    shutil.rmtree(old, ignore_errors=True)

@@ -199,6 +199,19 @@ def test_a_record_with_other_names_is_a_bug(store):
     assert store.status_of(0) is Status.TO_DO
 
 
+def test_what_may_not_be_read_is_not_damaged(store, monkeypatch):
+    some_run(store)
+
+    def forbidden(*_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(zarr.Array, "__getitem__", forbidden)
+    with pytest.raises(SureflowError, match=r"fields of case 2 cannot be read \(Permission denied\)") as raised:
+        store.is_readable(2)
+    assert "damaged" not in str(raised.value)
+    assert "--overwrite" not in str(raised.value)
+
+
 def deny(path):
     with explain_writing(path):
         raise OSError(errno.EACCES, "Permission denied")

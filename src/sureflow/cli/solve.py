@@ -54,7 +54,7 @@ def solve(
     if as_json:
         print_json(solution)
     if folder:
-        write(folder, solution, mirror=mirror, vtk=vtk)
+        write(folder, solution, overwrite=overwrite, mirror=mirror, vtk=vtk)
     if not as_json:
         print_summary(solution, folder)
     if solution.convergence.status != "converged":
@@ -71,11 +71,14 @@ def parse_cells(text: str) -> tuple[int, int]:
 
 def refuse_to_overwrite(folder: Path, *, overwrite: bool) -> None:
     """Results are replaced only when asked to, and nothing but results is ever deleted."""
-    if not folder.exists():
-        return
-    if folder.is_dir() and not any(folder.iterdir()):
-        return
-    if not (folder / "summary.json").is_file():
+    from sureflow.data.store import explain_writing, refuse_nameless
+
+    with explain_writing(folder):
+        refuse_nameless(folder)
+        if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+            return
+        is_ours = (folder / "summary.json").is_file()
+    if not is_ours:
         raise SureflowError(f"{folder} exists and is not a folder of sureflow results; choose another with --output.")
     if not overwrite:
         raise SureflowError(f"{folder} exists; choose another folder with --output, or replace it with --overwrite.")
@@ -97,22 +100,22 @@ def compute(condition, mesh, wall, *, quiet: bool) -> "FlowSolution":
         return solve_flow(condition, mesh, wall=wall, progress=show)
 
 
-def write(folder: Path, solution: "FlowSolution", *, mirror: bool, vtk: bool) -> None:
+def write(folder: Path, solution: "FlowSolution", *, overwrite: bool, mirror: bool, vtk: bool) -> None:
     """All files at once: they are made in a folder beside, which then takes its place."""
     from sureflow.data.store import explain_writing
+    from sureflow.files import put_in_place
     from sureflow.report.solution import write_solution
 
-    making, old = (folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.{word}") for word in ("making", "removing"))
+    place = folder.resolve()  # what a link leads to, not the link, is replaced
+    making = place.with_name(f".{place.name}.{uuid.uuid4().hex}.making")
     try:
         with explain_writing(folder):
             making.mkdir(parents=True)
             write_solution(making, solution, mirror=mirror, vtk=vtk)
-            if folder.exists():
-                folder.rename(old)
-            making.rename(folder)
+            refuse_to_overwrite(folder, overwrite=overwrite)  # another process may have written there meanwhile
+            put_in_place(making, place, overwrite=overwrite)
     finally:
         shutil.rmtree(making, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def print_json(solution: "FlowSolution") -> None:

@@ -38,6 +38,11 @@ from sureflow.data.schema import (
 from sureflow.errors import SureflowError
 
 DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+KEPT = ": finished cases are kept"
+
+
+class DamagedStoreError(SureflowError):
+    """What was read is not what was written, or is not there."""
 
 
 class RunStore:
@@ -128,7 +133,7 @@ class RunStore:
         return digest.hexdigest()
 
     def unreadable(self) -> list[int]:
-        """Finished cases whose fields or record cannot be read."""
+        """Finished cases whose fields or record are damaged."""
         return [case for case in map(int, np.flatnonzero(self.status())) if not self.is_readable(case)]
 
     def is_readable(self, case: int) -> bool:
@@ -136,7 +141,7 @@ class RunStore:
             self.fields(case)
             with explain_reading(self.path, f"the record of case {case}"):
                 self.group["record"][case]  # type: ignore[index]
-        except SureflowError:
+        except DamagedStoreError:
             return False
         return True
 
@@ -148,7 +153,7 @@ class RunStore:
         """Keep a finished case; its status goes last."""
         if list(record) != self.record_names:
             raise ValueError(f"the record of case {case} has {list(record)}, the store has {self.record_names}")
-        with explain_writing(self.path):
+        with explain_writing(self.path, KEPT):
             self.group["fields"][case] = np.asarray(fields, float).reshape(len(VARIABLES), -1)  # type: ignore[index]
             self.group["record"][case] = np.array(list(record.values()), float)  # type: ignore[index]
             for chunk in (f"fields/c/{case}/0/0", f"record/c/{case}/0"):
@@ -157,18 +162,19 @@ class RunStore:
 
     def forget(self, case: int) -> None:
         """Make a case one to do again; its status goes first."""
-        with explain_writing(self.path):
+        with explain_writing(self.path, KEPT):
             for name, value in (("status", 0), ("fields", np.nan), ("record", np.nan)):
                 self.group[name][case] = value  # type: ignore[index]
 
     def sweep(self, cases: Iterable[int]) -> None:
         """Remove what interrupted writes of these cases left beside their chunks."""
-        for case in cases:
-            for folder in (f"fields/c/{case}/0", f"record/c/{case}"):
-                for leftover in (self.path / folder).glob("*.partial"):
+        with explain_writing(self.path, KEPT):
+            for case in cases:
+                for folder in (f"fields/c/{case}/0", f"record/c/{case}"):
+                    for leftover in (self.path / folder).glob("*.partial"):
+                        leftover.unlink(missing_ok=True)
+                for leftover in (self.path / "status/c").glob(f"{case}.*.partial"):
                     leftover.unlink(missing_ok=True)
-            for leftover in (self.path / "status/c").glob(f"{case}.*.partial"):
-                leftover.unlink(missing_ok=True)
 
     # Checks
 
@@ -236,13 +242,13 @@ def write_contents(path: Path, contents: Contents) -> None:
     group = zarr.create_group(path, zarr_format=3, attributes=group_attributes(contents))
 
     def array(name: str, dims: tuple[str, ...], shape: tuple[int, ...], **attributes: Any) -> zarr.Array:
-        whole = name == "status"
+        is_status = name == "status"
         return group.create_array(
             name,
             shape=shape,
             chunks=(1, *shape[1:]) if name in ("fields", "record", "status") else shape,
-            dtype="int8" if whole else "float64",
-            fill_value=0 if whole else np.nan,
+            dtype="int8" if is_status else "float64",
+            fill_value=0 if is_status else np.nan,
             dimension_names=dims,
             compressors=[ZstdCodec(level=3), Crc32cCodec()],
             attributes=attributes,
@@ -277,15 +283,18 @@ def group_attributes(contents: Contents) -> dict[str, Any]:
 
 def check_is_ours(path: Path) -> None:
     """Refuse anything that does not carry this schema's mark, in one sentence."""
-    if not path.exists():
-        raise SureflowError(f"{path} does not exist; `sureflow generate {path} --preset quick` makes a store of runs.")
     marks = path / "zarr.json"
-    if not path.is_dir() or not marks.is_file():
-        raise SureflowError(f"{path} is not a store of runs (it has no zarr.json); choose another path.")
-    try:
-        attributes = json.loads(marks.read_bytes()).get("attributes", {})
-    except (ValueError, AttributeError) as error:
-        raise SureflowError(f"{path} is damaged: its zarr.json cannot be read ({error}).") from error
+    with explain_reading(path, "its zarr.json"):
+        if not path.exists():
+            raise SureflowError(
+                f"{path} does not exist; `sureflow generate {path} --preset quick` makes a store of runs."
+            )
+        if not path.is_dir() or not marks.is_file():
+            raise SureflowError(f"{path} is not a store of runs (it has no zarr.json); choose another path.")
+        try:
+            attributes = json.loads(marks.read_bytes()).get("attributes", {})
+        except (ValueError, AttributeError) as error:
+            raise DamagedStoreError(f"{path} is damaged: its zarr.json cannot be read ({error}).") from error
     if attributes.get("schema") != SCHEMA:
         raise SureflowError(f"{path} is a Zarr store, but not one of sureflow's runs; choose another path.")
     version = attributes.get("schema_version")
@@ -300,8 +309,16 @@ def remove_store(path: Path) -> None:
     """Delete a store of ours, and nothing else; it leaves its place at once."""
     check_is_ours(path)
     doomed = path.with_name(f".{path.name}.{uuid.uuid4().hex}.removing")
-    path.rename(doomed)
-    shutil.rmtree(doomed)
+    with explain_writing(path):
+        path.rename(doomed)
+        shutil.rmtree(doomed)
+
+
+def refuse_nameless(path: Path) -> None:
+    """Refuse `.`, `..` and `/` as a place for results: files are made beside a place and renamed to it."""
+    here = Path.cwd()
+    if path.name in ("", "..") or path.resolve() in (here, *here.parents):
+        raise SureflowError(f"{path} is no place for results: give a name of their own, not the folder you are in.")
 
 
 def refuse_difference(path: Path, difference: str | None) -> None:
@@ -324,25 +341,32 @@ def flush(chunk: Path) -> None:
 
 @contextlib.contextmanager
 def explain_reading(path: Path, what: str) -> Iterator[None]:
-    """Turn whatever a damaged file raises (checksum, codec, JSON, a missing array) into one sentence."""
+    """Turn whatever a damaged file raises (checksum, codec, JSON, a missing array) into one sentence.
+
+    A file that the system does not let us read is not damaged.
+    """
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, OSError) as error:
+        if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
+            raise SureflowError(
+                f"{path}: {what} cannot be read ({error.strerror or error}); look at its permissions and its disk."
+            ) from error
         reason = str(error).strip().rstrip(".") or type(error).__name__
-        raise SureflowError(
+        raise DamagedStoreError(
             f"{path} is damaged: {what} cannot be read ({reason}); `sureflow generate --retry-failed` computes "
             "unreadable cases again, --overwrite starts afresh."
         ) from error
 
 
 @contextlib.contextmanager
-def explain_writing(path: Path) -> Iterator[None]:
-    """Turn a full disk or a forbidden folder into one sentence."""
+def explain_writing(path: Path, kept: str = "") -> Iterator[None]:
+    """Turn a full disk or a forbidden folder into one sentence, which may end in what is kept."""
     try:
         yield
     except OSError as error:
         if error.errno in DISK_IS_FULL:
             raise SureflowError(
-                f"The disk of {path} is full; make room and run the same command again: finished cases are kept."
+                f"The disk of {path} is full; make room and run the same command again{kept}."
             ) from error
         raise SureflowError(f"{path} cannot be written ({error.strerror or error}); choose another path.") from error

@@ -1,5 +1,6 @@
 """A prediction as files: netCDF, Zarr, CSV and a picture."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +8,9 @@ from pathlib import Path
 import xarray as xr
 from matplotlib.figure import Figure
 
+from sureflow.data.store import explain_writing
 from sureflow.errors import SureflowError
+from sureflow.files import put_in_place
 from sureflow.report.figures import Panel, draw_fields, save
 
 
@@ -60,20 +63,39 @@ def writer(path: Path, *, overwrite: bool) -> Callable[[xr.Dataset], None]:
     """What writes a prediction to `path`, by its ending; refuses unknown endings and what is there already."""
     if path.suffix not in WRITERS:
         raise SureflowError(f"{path}: the ending must be one of {', '.join(WRITERS)}")
-    if path.exists() and not overwrite:
-        raise SureflowError(f"{path} exists: choose another name or pass --overwrite")
+    refuse_to_overwrite(path, overwrite=overwrite)
 
     def write(fields: xr.Dataset) -> None:
         """Beside its place first, so that nothing is lost or half-written."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.stem}.part{path.suffix}")
-        _remove(beside)
-        WRITERS[path.suffix](fields, beside)
-        if beside.is_dir():
-            _remove(path)
-        beside.replace(path)
+        place = path.resolve()
+        beside = place.with_name(f".{place.stem}.part{place.suffix}")
+        with explain_writing(path):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            _remove(beside)
+            WRITERS[path.suffix](fields, beside)
+            refuse_to_overwrite(path, overwrite=overwrite)
+            put_in_place(beside, place, overwrite=overwrite)
 
     return write
+
+
+def refuse_to_overwrite(path: Path, *, overwrite: bool) -> None:
+    """Replace only what was asked to be, and of folders only predictions."""
+    with explain_writing(path):
+        if not path.exists():
+            return
+        if not overwrite:
+            raise SureflowError(f"{path} exists: choose another name or pass --overwrite")
+        if (path.is_dir() or path.suffix == ".zarr") and not is_prediction(path):
+            raise SureflowError(f"{path} is not a prediction, and is not replaced: choose another name")
+
+
+def is_prediction(store: Path) -> bool:
+    """Whether a Zarr store says what `write_zarr` writes: the verdict on its conditions."""
+    try:
+        return "verdict" in json.loads((store / "zarr.json").read_bytes())["attributes"]
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _remove(path: Path) -> None:
