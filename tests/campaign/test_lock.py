@@ -1,3 +1,5 @@
+import errno
+import fcntl
 import subprocess
 import sys
 
@@ -42,6 +44,18 @@ def test_overlapping_work_is_refused_until_the_other_job_is_gone(other_job):
         process.kill()
         process.wait()
         lock.take([2, 3])
+
+
+def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch):
+    def unsupported(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "lockf", unsupported)
+    with lock_store(tmp_path / "runs.zarr") as lock:
+        with pytest.raises(SureflowError, match="its file system does not support locks"):
+            lock.take([0])
+        with pytest.raises(SureflowError, match="its file system does not support locks"), lock.alone(0):
+            pass
 
 
 def test_a_store_in_use_is_neither_continued_nor_deleted(other_job):

@@ -5,8 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from distributed import LocalCluster
 
 from campaigns import Inline, crew, fake_solver, run, same_files, square, tiny
+from sureflow.campaign import cluster
 from sureflow.campaign.run import Options, provenance_path, run_campaign, solve_case
 from sureflow.campaign.tree import plant
 from sureflow.campaign.versions import versions
@@ -152,6 +154,43 @@ def test_timings_are_beside_the_store(campaign, whole):
     assert len(job["cases"]) == 25
     assert job["versions"] == versions()
     assert "seconds" not in (whole / "zarr.json").read_text()
+
+
+def test_every_store_has_timings_of_its_own(campaign, tmp_path):
+    names = {provenance_path(tmp_path / name).name for name in ("runs.zarr", "runs.v2", "runs.v3")}
+    assert names == {"runs.provenance.json", "runs.v2.provenance.json", "runs.v3.provenance.json"}
+    path = tmp_path / "runs.zarr"
+    run(path, campaign)
+    run(path, campaign, overwrite=True)
+    assert len(json.loads(provenance_path(path).read_bytes())["jobs"]) == 1
+
+
+def test_a_worker_that_dies_is_named_by_its_condition(campaign, tmp_path):
+    solver = fake_solver(campaign)
+
+    def dies(case):
+        if len(solver.solved) == 3:
+            raise MemoryError("no room\nat all")
+        return solver(case)
+
+    with (
+        ThreadPoolExecutor(1) as executor,
+        pytest.raises(
+            SureflowError, match=r"Mach .* km could not be computed \(MemoryError: no room\); finished runs are"
+        ),
+    ):
+        run(tmp_path / "runs.zarr", campaign, dies, executor=executor)
+    assert RunStore.open(tmp_path / "runs.zarr").status().sum() == 3
+
+
+def test_a_scheduler_without_workers(monkeypatch):
+    monkeypatch.setattr(cluster, "FIRST_WORKER_WITHIN", 0.2)
+    with (
+        LocalCluster(n_workers=0, processes=False, dashboard_address=None, scheduler_kwargs=cluster.ANY_PORT) as empty,
+        pytest.raises(SureflowError, match="has no workers; start some"),
+        cluster.scheduler_workers(empty.scheduler_address),
+    ):
+        pass
 
 
 def test_pressure_and_mach_number_are_derived_on_reading(tmp_path):

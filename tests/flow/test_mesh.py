@@ -73,6 +73,13 @@ def test_body_fitted_coordinates_are_uniform():
         (lambda: MeshSettings(cells=(64, 100_000)), "cells=64x100000"),
         (lambda: MeshSettings(wall_spacing=float("nan")), "wall_spacing=nan"),
         (lambda: MeshSettings(wall_spacing=0.0), "wall_spacing=0"),
+        (lambda: MeshSettings(mach=1.0), "mach=1 of the mesh is below 1.2"),
+        (lambda: MeshSettings(nose_cell=float("nan")), "nose_cell=nan"),
+        (lambda: MeshSettings(nose_margin=0.9), "nose_margin=0.9 must be above 1"),
+        (
+            lambda: body_mesh(SphereCone(half_angle_deg=60.0), MeshSettings(mach=2.5)),
+            "60 degrees is detached at Mach 2.5",
+        ),
         (lambda: body_mesh(RAM_C, MeshSettings(wall_spacing=0.01)), "does not fit into the layer"),
         (lambda: SphereCone(length=0.01), "length=0.01 m cuts the nose"),
         (lambda: SphereCone(nose_radius=-1.0), "nose_radius=-1"),

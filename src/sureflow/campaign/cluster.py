@@ -24,6 +24,9 @@ SINGLE_THREADED = {
     "MKL_NUM_THREADS": "1",
     "JAX_PLATFORMS": "cpu",
 }
+# The scheduler's HTTP server, which a cluster without a dashboard has all the same: several jobs may share a machine.
+ANY_PORT = {"dashboard_address": "localhost:0"}
+FIRST_WORKER_WITHIN = 30.0  # seconds
 
 
 def usable_cores() -> int:
@@ -43,6 +46,7 @@ def local_workers(count: int) -> Iterator[Executor]:
             processes=True,
             memory_limit=None,
             dashboard_address=None,  # type: ignore[arg-type]
+            scheduler_kwargs=ANY_PORT,
             silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
@@ -61,4 +65,10 @@ def scheduler_workers(address: str) -> Iterator[Executor]:
             "tcp://host:8786."
         ) from error
     with client:
+        try:
+            client.wait_for_workers(1, timeout=FIRST_WORKER_WITHIN)
+        except TimeoutError as error:
+            raise SureflowError(
+                f"The Dask scheduler at {address!r} has no workers; start some with `dask worker {address} --nthreads 1`."
+            ) from error
         yield cast(Executor, client.get_executor())

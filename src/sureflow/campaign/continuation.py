@@ -14,6 +14,7 @@ from sureflow.campaign.tree import Tree
 from sureflow.campaign.versions import refuse_other_workers
 from sureflow.data.schema import Status
 from sureflow.data.store import RunStore
+from sureflow.errors import SureflowError
 
 
 class Outcome(NamedTuple):
@@ -95,11 +96,29 @@ def run_cases(
                     function, arguments = solve(case, known.ancestor(case))
                     running[executor.submit(function, *arguments)] = case
             done = wait(running, return_when=FIRST_COMPLETED).done
-            for future in done:
-                keep(known, running.pop(future), future.result(), mine, finished)
+            for future in sorted(done, key=went_wrong):  # what can be kept comes first
+                case = running.pop(future)
+                keep(known, case, result_of(future, known, case), mine, finished)
     finally:
         for future in running:
             future.cancel()
+
+
+def went_wrong(future: Future[Outcome]) -> bool:
+    return future.cancelled() or future.exception() is not None
+
+
+def result_of(future: Future[Outcome], known: Known, case: int) -> Outcome:
+    """What a worker gives back; its death, or whatever it raises, in one sentence."""
+    try:
+        return future.result()
+    except Exception as error:
+        mach, altitude = known.store.conditions()[case]
+        reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}".rstrip(": .")
+        raise SureflowError(
+            f"Mach {mach:g} at {altitude:g} km could not be computed ({reason}); finished runs are kept: run the same "
+            "command again to go on."
+        ) from error
 
 
 def keep(

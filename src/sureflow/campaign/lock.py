@@ -5,6 +5,7 @@ process. `fcntl` locks belong to a process and end when it closes the file, so e
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 from collections.abc import Iterable, Iterator
@@ -25,7 +26,10 @@ class StoreLock:
     @contextlib.contextmanager
     def alone(self, byte: int) -> Iterator[None]:
         """Wait for a short piece of work that only one job may do at a time (`MAKING`, `PROVENANCE`)."""
-        fcntl.lockf(self.descriptor, fcntl.LOCK_EX, 1, byte)
+        try:
+            fcntl.lockf(self.descriptor, fcntl.LOCK_EX, 1, byte)
+        except OSError as error:
+            raise self.no_locks(error) from error
         try:
             yield
         finally:
@@ -49,10 +53,18 @@ class StoreLock:
         try:
             fcntl.lockf(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
         except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EAGAIN):
+                raise self.no_locks(error) from error
             raise SureflowError(
                 f"Another job is working on {what} of {self.store}; wait for it, stop it, or give every job its own "
                 "part with the same N in --shard i/N."
             ) from error
+
+    def no_locks(self, error: OSError) -> SureflowError:
+        return SureflowError(
+            f"{self.store} cannot be locked ({error.strerror}): its file system does not support locks; choose a path on "
+            "another one."
+        )
 
 
 @contextlib.contextmanager

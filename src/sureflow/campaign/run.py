@@ -23,7 +23,7 @@ from sureflow.campaign.settings import Campaign
 from sureflow.campaign.tree import plant
 from sureflow.campaign.versions import difference, versions
 from sureflow.data.schema import Contents, Status, describe_gas
-from sureflow.data.store import RunStore, remove_store
+from sureflow.data.store import RunStore, explain_writing, refuse_nameless, remove_store
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 from sureflow.flow.mesh import Mesh
@@ -110,13 +110,15 @@ def run_campaign(
 ) -> Standing:
     """Compute what is to do of a campaign (or of one shard of it) and leave it in the store at `path`."""
     options = options or Options()
+    refuse_nameless(path)
     mesh, conditions = campaign.build_mesh(), campaign.flight_conditions()
     contents = campaign_contents(campaign, mesh)
     tree = plant(contents.conditions)
     with lock_store(path) as lock:
-        store = make_or_open(lock, path, contents, overwrite=options.overwrite)
         own = tree.shard(*options.shard)
-        lock.take(own)
+        with lock.alone(MAKING):  # until the cases are locked, so that no other job can delete the store in between
+            store = make_or_open(lock, path, contents, overwrite=options.overwrite)
+            lock.take(own)
         tidy(store, own, retry_failed=options.retry_failed)
 
         known = Known(store, tree)
@@ -145,15 +147,16 @@ def run_campaign(
 
 def make_or_open(lock: StoreLock, path: Path, contents: Contents, *, overwrite: bool) -> RunStore:
     """The store of this campaign; one that was made otherwise is refused, or deleted if that was asked for."""
-    with lock.alone(MAKING):
-        if overwrite and path.exists():
-            with lock.everything():
-                remove_store(path)
-        if not path.exists():
-            return RunStore.create(path, contents)
-        store = RunStore.open(path, writable=True)
-        store.refuse_other_contents(contents)
-        return store
+    if overwrite and path.exists():
+        with lock.everything():
+            remove_store(path)
+    if not path.exists():
+        with explain_writing(path):
+            provenance_path(path).unlink(missing_ok=True)  # of a store that is no more
+        return RunStore.create(path, contents)
+    store = RunStore.open(path, writable=True)
+    store.refuse_other_contents(contents)
+    return store
 
 
 def tidy(store: RunStore, own: list[int], *, retry_failed: bool) -> None:
@@ -216,7 +219,7 @@ class JobLog:
 
 
 def provenance_path(store: Path) -> Path:
-    return store.with_suffix(".provenance.json")
+    return store.with_name(store.name.removesuffix(".zarr") + ".provenance.json")
 
 
 @contextlib.contextmanager

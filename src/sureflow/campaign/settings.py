@@ -30,6 +30,10 @@ class Grid:
     mach: tuple[float, ...]
     altitude_km: tuple[float, ...]
 
+    def __post_init__(self):
+        for mach, altitude in self.pairs():
+            FlightCondition(mach, altitude)  # refuses what is outside the envelope
+
     def pairs(self) -> Iterator[tuple[float, float]]:
         return ((mach, altitude) for mach in self.mach for altitude in self.altitude_km)
 
@@ -42,6 +46,13 @@ class GasSettings:
     gamma: float = PerfectGas.gamma
     gas_constant: float = PerfectGas.gas_constant
     prandtl: float = PerfectGas.prandtl
+
+    def __post_init__(self):
+        if not 1.05 <= self.gamma <= 5 / 3:
+            raise SureflowError(f"gas.gamma={self.gamma:g} is outside 1.05..5/3; air has 1.4.")
+        for name in ("gas_constant", "prandtl"):
+            if not getattr(self, name) > 0:
+                raise SureflowError(f"gas.{name}={getattr(self, name):g} must be positive.")
 
     def build(self) -> Gas:
         return PerfectGas(gamma=self.gamma, gas_constant=self.gas_constant, prandtl=self.prandtl)

@@ -90,8 +90,19 @@ class MeshSettings:
             raise SureflowError(
                 f"cells={along}x{normal} is outside 8x8..2048x2048; choose a size in that range, such as 64x64."
             )
-        if not (math.isfinite(self.wall_spacing) and self.wall_spacing > 0):
-            raise SureflowError(f"wall_spacing={self.wall_spacing:g} m must be positive, around 3e-5 m.")
+        if not 1e-8 <= self.wall_spacing < math.inf:
+            raise SureflowError(f"wall_spacing={self.wall_spacing:g} m must be 1e-8 m or more, around 3e-5 m.")
+        if not 1.2 <= self.mach < math.inf:
+            raise SureflowError(
+                f"mach={self.mach:g} of the mesh is below 1.2, where there is no bow shock to fit it to; choose a higher one."
+            )
+        if not 1e-4 <= self.nose_cell <= 1.0:
+            raise SureflowError(f"nose_cell={self.nose_cell:g} nose radii is outside 1e-4..1, around 0.03.")
+        for name in ("nose_margin", "base_margin"):
+            if not 1.0 < getattr(self, name) <= 10.0:
+                raise SureflowError(
+                    f"{name}={getattr(self, name):g} must be above 1 and at most 10, around 1.2 or 1.4."
+                )
 
 
 class Mesh(eqx.Module):

@@ -2,6 +2,7 @@
 
 import math
 
+from sureflow.errors import SureflowError
 from sureflow.physics.free_stream import FreeStream
 from sureflow.physics.gas import PerfectGas
 
@@ -36,7 +37,13 @@ def seiff_stand_off(mach: float, gamma: float = 1.4) -> float:
 
 def sharp_cone_shock_angle(mach: float, half_angle: float, gamma: float = 1.4) -> float:
     """Shock angle of a sharp cone in radians, hypersonic similarity (Rasmussen 1967); the Mach angle without a cone."""
-    return math.asin(math.sqrt((gamma + 1.0) / 2.0 * math.sin(half_angle) ** 2 + 1.0 / mach**2))
+    sine_squared = (gamma + 1.0) / 2.0 * math.sin(half_angle) ** 2 + 1.0 / mach**2
+    if sine_squared >= 1.0:
+        raise SureflowError(
+            f"the shock of a cone of {math.degrees(half_angle):g} degrees is detached at Mach {mach:g}; choose a higher "
+            "Mach number or a smaller half angle."
+        )
+    return math.asin(math.sqrt(sine_squared))
 
 
 def fay_riddell(free_stream: FreeStream, gas: PerfectGas, nose_radius: float, wall_temperature: float) -> float:
