@@ -10,7 +10,7 @@ help:
 	@echo "make install   the virtual environment $(VENV), from pinned requirements"
 	@echo "make test      install, then ruff, pyright and pytest"
 	@echo "make study     install, then compute a small campaign and draw it"
-	@echo "make verify    install, then the 441-run sweep and its convergence record (about half an hour)"
+	@echo "make verify    install, then the 441-run sweep and docs/verification.md (about half an hour)"
 	@echo "make lock      pin the requirements again (needs uv)"
 	@echo "make clean     remove the virtual environment"
 
@@ -36,10 +36,12 @@ test: $(VENV)/.test
 
 study: install
 	$(BIN)/sureflow generate study/runs.zarr --preset quick
-	$(BIN)/sureflow info study/runs.zarr --figure study/runs.png
+	$(BIN)/sureflow info study/runs.zarr --figure study/runs.png --overwrite
 
 verify: install
 	$(BIN)/python benchmarks/sweep.py
+	$(MAKE) --no-print-directory $(VENV)/.test
+	$(BIN)/python benchmarks/verification.py
 
 lock:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

@@ -7,6 +7,7 @@ from campaigns import Inline, fake_solver, run, tiny
 from sureflow.cli import app
 from sureflow.data.schema import Status
 from sureflow.data.store import RunStore
+from sureflow.errors import SureflowError
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,7 @@ def test_everything_as_json(store):
     assert facts["wall"] == {"kind": "isothermal", "temperature": 1500.0}
     assert facts["checksum"] == f"sha256:{RunStore.open(store).checksum()}"
     assert facts["validity"]["wall_cell_reynolds"]["outside"] == 6
+    assert facts["validity"]["undisturbed_cells"]["lowest"] == 18
     assert "jax" in facts["versions"]
 
 
@@ -52,8 +54,18 @@ def test_the_figure_is_written_the_same_each_time(store, tmp_path, suffix):
         assert CliRunner().invoke(app, ["info", str(store), "--figure", str(path)]).exit_code == 0
         pictures.append(path.read_bytes())
     assert pictures[0]
-    if suffix != "svg":  # whose element names are drawn at random
-        assert pictures[0] == pictures[1]
+    assert pictures[0] == pictures[1]
+
+
+def test_a_figure_is_replaced_only_when_asked(store, tmp_path):
+    picture = tmp_path / "mine.PDF"
+    picture.write_text("mine")
+    command = ["info", str(store), "--figure", str(picture)]
+    with pytest.raises(SureflowError, match=r"mine.PDF exists; .* replace it with --overwrite"):
+        CliRunner().invoke(app, command, catch_exceptions=False)
+    assert picture.read_text() == "mine"
+    assert CliRunner().invoke(app, [*command, "--overwrite"]).exit_code == 0
+    assert b"CreationDate" not in picture.read_bytes()
 
 
 def test_an_empty_store_has_something_to_say(tmp_path):

@@ -16,6 +16,7 @@ def info(
     figure: Annotated[
         Path | None, typer.Option(help="Also draw how the runs ended over Mach number and altitude (png, pdf, svg).")
     ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the figure if it exists.")] = False,
 ) -> None:
     """Show what is in a store of runs.
 
@@ -30,6 +31,8 @@ def info(
 
     if figure and figure.suffix.lower() not in PICTURES:
         raise SureflowError(f"figure={str(figure)!r} is not a picture; end it in {', '.join(PICTURES)}.")
+    if figure and not overwrite and figure.exists():
+        raise SureflowError(f"{figure} exists; choose another name, or replace it with --overwrite.")
     runs = RunStore.open(store)
     facts = jsonable(overview(runs))
     if figure:
@@ -64,9 +67,11 @@ def show(facts: dict[str, Any]) -> None:
         out.print(f"[red]{run['status']}:[/] Mach {run['mach']:g} at {run['altitude_km']:g} km")
     for name, limit in facts["validity"].items():
         if limit["outside"]:
+            lower = "lowest" in limit
+            reach = f"down to {limit['lowest']:.3g}" if lower else f"up to {limit['highest']:.3g}"
             out.print(
-                f"[yellow]outside the model:[/] {limit['outside']} runs with {name.replace('_', ' ')} over "
-                f"{limit['limit']:g} (up to {limit['highest']:.3g}): {limit['meaning']}"
+                f"[yellow]outside the model:[/] {limit['outside']} runs with {name.replace('_', ' ')} "
+                f"{'under' if lower else 'over'} {limit['limit']:g} ({reach}): {limit['meaning']}"
             )
 
 

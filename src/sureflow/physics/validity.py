@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,51 @@ RESOLVED_WALL_REYNOLDS = 5.0
 LEAST_UNDISTURBED = 3
 
 
+class Limit(NamedTuple):
+    """Where a number of `Validity` leaves the model."""
+
+    limit: float
+    quantity: str  # with its value in braces
+    meaning: str
+    advice: str = ""
+    viscous: bool = False  # matters in viscous flow alone
+    lower: bool = False  # values under the limit are outside, in place of those over it
+
+    def outside(self, value: Any) -> Any:
+        """Whether a value, or each of an array, lies outside."""
+        return value < self.limit if self.lower else value > self.limit
+
+
+LIMITS = {
+    "stagnation_temperature_k": Limit(
+        DISSOCIATION_K,
+        "stagnation temperature {:,.0f} K of a perfect gas",
+        f"real air would dissociate above {DISSOCIATION_K:,.0f} K, with a thinner shock layer and lower temperatures",
+    ),
+    "knudsen": Limit(SLIP_KNUDSEN, "Knudsen number {:.2g}", "slip at the wall is neglected"),
+    "reynolds": Limit(
+        TRANSITION_REYNOLDS,
+        "Reynolds number {:.2g}",
+        "laminar flow is assumed where turbulence is likely",
+        viscous=True,
+    ),
+    "wall_cell_reynolds": Limit(
+        RESOLVED_WALL_REYNOLDS,
+        f"wall-cell Reynolds number {{:.2g}} (over {RESOLVED_WALL_REYNOLDS:g})",
+        "the boundary layer is too coarse for the heat flux",
+        "lower the wall spacing",
+        viscous=True,
+    ),
+    "undisturbed_cells": Limit(
+        LEAST_UNDISTURBED,
+        f"{{:.0f}} undisturbed cells before the outer boundary (under {LEAST_UNDISTURBED})",
+        "it may touch the shock",
+        "use a mesh with larger margins",
+        lower=True,
+    ),
+}
+
+
 @dataclass(frozen=True)
 class Validity:
     """Numbers that tell how far a run is from the limits of its model."""
@@ -33,25 +79,11 @@ class Validity:
     def warnings(self) -> list[str]:
         """A sentence for everything that lies outside the model."""
         found = []
-        if self.stagnation_temperature_k > DISSOCIATION_K:
-            found.append(
-                f"stagnation temperature {self.stagnation_temperature_k:,.0f} K of a perfect gas: real air would "
-                f"dissociate above {DISSOCIATION_K:,.0f} K, with a thinner shock layer and lower temperatures"
-            )
-        if self.knudsen > SLIP_KNUDSEN:
-            found.append(f"Knudsen number {self.knudsen:.2g}: slip at the wall is neglected")
-        if self.viscous and self.reynolds > TRANSITION_REYNOLDS:
-            found.append(f"Reynolds number {self.reynolds:.2g}: laminar flow is assumed where turbulence is likely")
-        if self.viscous and self.wall_cell_reynolds > RESOLVED_WALL_REYNOLDS:
-            found.append(
-                f"wall-cell Reynolds number {self.wall_cell_reynolds:.2g} (over {RESOLVED_WALL_REYNOLDS:g}): "
-                "the boundary layer is too coarse for the heat flux; lower the wall spacing"
-            )
-        if self.undisturbed_cells < LEAST_UNDISTURBED:
-            found.append(
-                f"{self.undisturbed_cells} undisturbed cells before the outer boundary (under {LEAST_UNDISTURBED}): it may "
-                "touch the shock; use a mesh with larger margins"
-            )
+        for name, limit in LIMITS.items():
+            value = getattr(self, name)
+            if limit.outside(value) and (self.viscous or not limit.viscous):
+                sentence = f"{limit.quantity.format(value)}: {limit.meaning}"
+                found.append(f"{sentence}; {limit.advice}" if limit.advice else sentence)
         return found
 
 

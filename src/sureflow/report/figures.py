@@ -55,11 +55,10 @@ class Curve(NamedTuple):
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure without a date in it, so that the same figure is the same file."""
-    keeps_date = path.suffix.lower() in (".pdf", ".svg")
-    figure.savefig(
-        path, dpi=DPI, metadata={"CreationDate" if path.suffix == ".pdf" else "Date": None} if keeps_date else None
-    )
+    """Write a figure without a date or random names in it, so that the same figure is the same file."""
+    date = {".pdf": "CreationDate", ".svg": "Date"}.get(path.suffix.lower())
+    with rc_context({"svg.hashsalt": "sureflow"}):
+        figure.savefig(path, dpi=DPI, metadata={date: None} if date else None)
 
 
 def flow_panels(fields: Float[np.ndarray, "4 nj ni"]) -> list[Panel]:

@@ -6,17 +6,8 @@ import numpy as np
 
 from sureflow.data.schema import PARAMETERS, Status
 from sureflow.data.store import RunStore
-from sureflow.physics.validity import DISSOCIATION_K, RESOLVED_WALL_REYNOLDS, SLIP_KNUDSEN, TRANSITION_REYNOLDS
+from sureflow.physics.validity import LIMITS
 from sureflow.report.figures import draw_campaign
-
-# Numbers of the record, the value above which a run leaves the model, and what that means.
-LIMITS = {
-    "stagnation_temperature_k": (DISSOCIATION_K, "real air would dissociate; a perfect gas does not"),
-    "knudsen": (SLIP_KNUDSEN, "slip at the wall is neglected"),
-    "reynolds": (TRANSITION_REYNOLDS, "laminar flow is assumed where turbulence is likely"),
-    "wall_cell_reynolds": (RESOLVED_WALL_REYNOLDS, "the boundary layer is too coarse for the heat flux"),
-}
-INVISCID = ("stagnation_temperature_k", "knudsen")
 
 
 def overview(store: RunStore) -> dict[str, Any]:
@@ -66,11 +57,15 @@ def validity_of(store: RunStore) -> dict[str, dict[str, Any]]:
     records, done = store.records(), store.status() > 0
     viscous = store.attributes["wall"]["kind"] != "slip"
     found = {}
-    for name, (limit, meaning) in LIMITS.items():
-        if name in records and done.any() and (viscous or name in INVISCID):
+    for name, limit in LIMITS.items():
+        if name in records and done.any() and (viscous or not limit.viscous):
             values = records[name][done]
-            outside = int((values > limit).sum())
-            found[name] = {"limit": limit, "highest": float(np.nanmax(values)), "outside": outside, "meaning": meaning}
+            found[name] = {
+                "limit": limit.limit,
+                **({"lowest": float(np.nanmin(values))} if limit.lower else {"highest": float(np.nanmax(values))}),
+                "outside": int(limit.outside(values).sum()),
+                "meaning": limit.meaning,
+            }
     return found
 
 
