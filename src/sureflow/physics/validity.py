@@ -57,8 +57,8 @@ LIMITS = {
     ),
     "undisturbed_cells": Limit(
         LEAST_UNDISTURBED,
-        f"{{:.0f}} undisturbed cells before the outer boundary (under {LEAST_UNDISTURBED})",
-        "it may touch the shock",
+        f"{{:.0f}} undisturbed cells ahead of the shock (under {LEAST_UNDISTURBED})",
+        "the outer boundary may touch the shock",
         "use a mesh with larger margins",
         lower=True,
     ),
