@@ -94,9 +94,9 @@ def at_30_km(folder: Path) -> str:
     return (
         "## At 30 km, 64x64 cells\n\n"
         + table([*head, "shock off the axis fit (cells)"], rows)
-        + "\nThe stand-off is the outermost half-rise of the pressure on the stagnation line. It lies at the lower edge of the "
-        "correlations, or just below it: on this body it has converged with the mesh (below), and rhoCentralFoam finds the "
-        "same on the same mesh within half a percent (`benchmarks/openfoam.py`).\n\n"
+        + "\nThe stand-off is the outermost half-rise of the pressure on the stagnation line. It lies just below the band of the "
+        "correlations, which come from experiments; that of the inviscid sphere, by mesh halving, is below. "
+        "`benchmarks/openfoam.py` compares it with rhoCentralFoam on the same mesh.\n\n"
         "![surface pressure](verification/surface.png)\n"
     )
 

@@ -69,10 +69,10 @@ def switches(w: State, problem: Problem) -> Switches:
     along_i, along_j = slopes(w, ghost_cells(w, problem))
     shock = reconstruct.shock_sensor(w[3], problem.sensor_off_wall)
     # Across a shock the limited slope alone lets the residual stall and the temperature undershoot ahead of it. The last
-    # column stays as it is: damped, the flow through the outflow would be of first order where the shock crosses it.
-    damping = 1.0 - reconstruct.SHOCK_DAMPING * shock
-    limiter_i = problem.limiter(*along_i) * damping.at[:, -1].set(1.0)
-    return Switches(limiter_i, problem.limiter(*along_j) * damping, reconstruct.spread(shock))
+    # column keeps its slopes along i: else the flow through the outflow would be of first order where the shock crosses it.
+    across = 1.0 - reconstruct.DAMPING_ACROSS_SHOCK * shock
+    along = (1.0 - reconstruct.DAMPING_ALONG_SHOCK * shock).at[:, -1].set(1.0)
+    return Switches(along * problem.limiter(*along_i), across * problem.limiter(*along_j), reconstruct.spread(shock))
 
 
 def residual(state: State, problem: Problem, active: Switches, order) -> State:

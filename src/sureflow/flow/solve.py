@@ -98,7 +98,8 @@ def scheme(settings: SolverSettings) -> dict:
     return {
         "flux": "HLLC, HLLE at shocks",
         "reconstruction": "MUSCL on (rho, u, v, p), van Albada",
-        "shock_damping": reconstruct.SHOCK_DAMPING,
+        "damping_across_shock": reconstruct.DAMPING_ACROSS_SHOCK,
+        "damping_along_shock": reconstruct.DAMPING_ALONG_SHOCK,
         "weakest_jump": reconstruct.WEAKEST_JUMP,
         "sweeps": SWEEPS,
         "criteria": list(CRITERIA),

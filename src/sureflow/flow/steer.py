@@ -83,9 +83,8 @@ class Log:
         return float((np.ptp(recent, axis=0) / scale).max())
 
     def forget(self) -> None:
-        """Start the windows anew, after a change of controls."""
+        """Look for stalls anew, after a change of controls; the drift of the results goes on counting."""
         self.chunk_ends.clear()
-        self.monitored.clear()
 
 
 def march_to_steady_state(
@@ -167,10 +166,9 @@ def second_order(
             unfrozen = float(unfrozen_residual(march.state, problem, 1.0)) / log.reference
             if unfrozen <= settings.loose_tolerance:
                 return march, "converged", "residual"
-            if thaws == 2:
-                # The switches flicker between states that all solve the equations: that is fine if they give one result.
-                settled = log.drift(settings.drift_steps) < settings.drift
-                return march, "converged" if settled else "stalled", "frozen"
+            # The switches flicker between states that all solve the equations: that is fine if they give one result.
+            if thaws >= 2 and log.drift(settings.drift_steps) < settings.drift:
+                return march, "converged", "frozen"
             frozen, thaws = False, thaws + 1
         elif log.stalled():
             if drop <= settings.loose_tolerance and log.drift(settings.drift_steps) < settings.drift:
