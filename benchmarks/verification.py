@@ -1,6 +1,6 @@
 """Makes docs/verification.md: what the flow solver was checked against, with figures.
 
-    python benchmarks/verification.py          # a quarter of an hour on one core
+    python benchmarks/verification.py          # some minutes on one core
 
 The cases are those of the tests, on finer meshes where that says more. The record of the 441-run sweep comes from
 benchmarks/sweep.py (`make verify`), which writes beside it.
@@ -104,7 +104,7 @@ def at_30_km(folder: Path) -> str:
 def heat_flux(folder: Path) -> str:
     """Stagnation heat flux against Fay-Riddell, with the wall spacing."""
     rows = []
-    for mach, altitude in ((10, 30), (25, 46), (30, 60)):
+    for mach, altitude in ((10, 30), (25, 46)):
         for spacing in (3e-5, 1e-5, 3e-6):
             solution = solution_at(mach, altitude, MeshSettings(cells=(32, 96), wall_spacing=spacing))
             record, heat = solution.record(), solution.surface().heat_flux
@@ -127,7 +127,7 @@ def heat_flux(folder: Path) -> str:
 def stand_off(folder: Path) -> str:
     """Mesh halving of an inviscid sphere."""
     rows = []
-    for n in (16, 32, 64, 128):
+    for n in (16, 32, 64):
         mesh = body_mesh(SphereCone.sphere(0.1), MeshSettings(cells=(n // 2, n), wall_spacing=0.005 / n))
         print(f"sphere, {n // 2}x{n}", flush=True)
         record = solve_flow(FlightCondition(10, 30), mesh, wall=Wall("slip")).record()
@@ -139,7 +139,7 @@ def stand_off(folder: Path) -> str:
 
 def orders(folder: Path) -> str:
     """Manufactured solutions."""
-    sizes, rows = (16, 32, 64), []
+    sizes, rows = (16, 24, 32), []
     figure = Figure(figsize=(5.6, 4.2), layout="constrained")
     axis = figure.subplots()
     for (name, case), marker in zip(ORDER_CASES.items(), "os^D", strict=True):
