@@ -14,8 +14,9 @@ DISSOCIATION_K = 2500.0
 SLIP_KNUDSEN = 0.01
 # Free-stream Reynolds number on the body length above which slender blunted cones have been seen to turn turbulent in flight.
 TRANSITION_REYNOLDS = 1e7
-# Wall cells of at most this acoustic Reynolds number give a heat flux that no longer depends on them.
-RESOLVED_WALL_REYNOLDS = 5.0
+# Wall cells of at most this acoustic Reynolds number give a stagnation heat flux within a percent of that of finer ones
+# (docs/verification.md).
+RESOLVED_WALL_REYNOLDS = 25.0
 # A shock that comes closer than this many cells to the outer boundary may be cut by it.
 LEAST_UNDISTURBED = 3
 
