@@ -43,7 +43,7 @@ def test_a_page_of_text(store):
     assert "4 converged, 1 stalled, 1 failed" in text
     assert "failed: Mach 22 at 46 km" in text
     assert f"sha256:{RunStore.open(store).checksum()}" in text
-    assert "outside the model: 6 runs with wall cell reynolds over 5" in text
+    assert "outside the model: 6 runs with wall cell reynolds over 25" in text
 
 
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
