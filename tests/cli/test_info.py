@@ -32,7 +32,7 @@ def test_everything_as_json(store):
     assert facts["gas"]["model"] == "perfect"
     assert facts["wall"] == {"kind": "isothermal", "temperature": 1500.0}
     assert facts["checksum"] == f"sha256:{RunStore.open(store).checksum()}"
-    assert facts["validity"]["wall_cell_reynolds"]["outside"] == 6
+    assert facts["validity"]["knudsen"]["outside"] == 6
     assert facts["validity"]["undisturbed_cells"]["lowest"] == 18
     assert "jax" in facts["versions"]
 
@@ -43,7 +43,7 @@ def test_a_page_of_text(store):
     assert "4 converged, 1 stalled, 1 failed" in text
     assert "failed: Mach 22 at 46 km" in text
     assert f"sha256:{RunStore.open(store).checksum()}" in text
-    assert "outside the model: 6 runs with wall cell reynolds over 25" in text
+    assert "outside the model: 6 runs with knudsen over 0.01" in text
 
 
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
