@@ -10,7 +10,7 @@ from sureflow.cli import app
 from sureflow.cli.solve import parse_cells
 from sureflow.errors import SureflowError
 
-COARSE = ["solve", "--mach", "20", "--altitude", "40", "--cells", "16x16", "--wall-spacing", "2e-4"]
+COARSE = ["solve", "--mach", "20", "--altitude", "40", "--cells", "32x32", "--wall-spacing", "1e-4"]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_the_fields_have_names_units_and_derived_ones(solved):
         units = {name: fields[name].attrs["units"] for name in fields.data_vars}
         assert units == {"u1": "m/s", "u2": "m/s", "rho": "kg/m3", "T": "K", "pressure": "Pa", "mach_number": "1"}
         assert fields["u1"].dims == ("j", "i")
-        assert fields["node_x"].shape == (17, 17)
+        assert fields["node_x"].shape == (33, 33)
         np.testing.assert_allclose(fields["pressure"], fields["rho"] * 287.0529 * fields["T"], rtol=1e-12)
 
 
@@ -47,7 +47,7 @@ def test_paraview_sees_the_same_cells(solved):
     folder, _ = solved
     grid = pyvista.read(folder / "fields.vts")
     with xr.open_dataset(folder / "fields.nc", engine="h5netcdf") as fields:
-        assert grid.n_cells == 256
+        assert grid.n_cells == 1024
         centers = grid.cell_centers().points
         order = np.lexsort(np.round(centers[:, :2], 6).T)
         flat = {name: fields[name].values.ravel() for name in ("x", "r", "pressure", "u1")}

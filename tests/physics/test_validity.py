@@ -3,7 +3,7 @@ from dataclasses import fields, replace
 from sureflow.physics.validity import LIMITS, Validity
 
 INSIDE = Validity(2000.0, 1e-4, 1e6, 1.0, 5, viscous=True)
-OUTSIDE = Validity(9000.0, 0.02, 2e7, 7.0, 2, viscous=True)
+OUTSIDE = Validity(9000.0, 0.02, 2e7, 70.0, 2, viscous=True)
 
 
 def test_every_number_has_a_limit_and_a_sentence():
