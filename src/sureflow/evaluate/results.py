@@ -1,0 +1,57 @@
+"""What a study found, as `results.json`: plain rows, no timings, equal bit for bit when a study is repeated."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from sureflow.errors import SureflowError
+from sureflow.files import write_atomically
+
+SCHEMA = "sureflow-results"
+SCHEMA_VERSION = 1
+RESULTS = "results.json"
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Every list holds flat rows that begin with what was evaluated: label, model, uq, scaling, coordinates, runs.
+
+    rows      by domain, region and variable (or "mean" over the variables): error and calibration
+    cases     by test run and variable, region "all": mach, altitude_km, domain, mae, relative_error
+    curves    by domain and region: `expected` and `observed` shares of points inside central intervals
+    histories by epoch and domain: what an evaluation during training saw (evidential std over the epochs)
+    histogram by domain: counts of points in bins of log10 std, of models whose std may explode
+    """
+
+    configuration: dict[str, Any]
+    data: dict[str, Any]
+    selection: dict[str, Any]
+    rows: list[Row]
+    cases: list[Row] = field(default_factory=list)
+    curves: list[Row] = field(default_factory=list)
+    histories: list[Row] = field(default_factory=list)
+    histogram: list[Row] = field(default_factory=list)
+
+    def write(self, folder: Path) -> Path:
+        content = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, **asdict(self)}
+        # NaN is no JSON: what could not be computed must be None before it comes here.
+        text = json.dumps(content, indent=1, allow_nan=False)
+        write_atomically(folder / RESULTS, (text + "\n").encode())
+        return folder / RESULTS
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        path = folder / RESULTS
+        if not path.is_file():
+            raise SureflowError(f"{folder} holds no study: it has no {RESULTS}; `sureflow study -o {folder}` makes one")
+        try:
+            content = json.loads(path.read_bytes())
+            found = (content.pop("schema", None), content.pop("schema_version", None))
+            if found != (SCHEMA, SCHEMA_VERSION):
+                raise SureflowError(f"{path} has schema {found}; this version reads {(SCHEMA, SCHEMA_VERSION)}")
+            return cls(**content)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise SureflowError(f"{path} is damaged: {error}; `sureflow study` makes it again") from None
