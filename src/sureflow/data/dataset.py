@@ -10,9 +10,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
-from sureflow.data.schema import PARAMETERS, VARIABLES, Status
+from sureflow.data.schema import PARAMETERS, VARIABLES, Status, gas_from
 from sureflow.data.store import RunStore
 from sureflow.errors import SureflowError
+from sureflow.physics.gas import Gas
 
 FEWEST_RUNS = 3
 PHYSICAL = "xr"
@@ -41,6 +42,7 @@ class Dataset:
     free_stream: Float[np.ndarray, "case quantity"] | None = None
     mesh: Mesh | None = None
     left_out: dict[str, int] = field(default_factory=dict)
+    gas: Gas | None = None
 
     def __post_init__(self) -> None:
         _check_shapes(self)
@@ -94,6 +96,7 @@ class Dataset:
             free_stream=store.array("free_stream")[used],
             mesh=Mesh(store.shape, store.array("node_x"), store.array("node_r")),
             left_out=_count_left_out(status),
+            gas=gas_from(store.attributes["gas"]),
         )
 
     def select(self, runs: Bool[np.ndarray, " case"]) -> Self:
