@@ -74,7 +74,7 @@ def judge(store: RunStore) -> list[tuple[str, str, str, bool]]:
     status, records = store.status(), store.records()
     converged = int((status == Status.CONVERGED).sum())
     coldest, offset = records["lowest_temperature_ratio"].min(), records["axis_shock_offset_cells"].max()
-    free = records["undisturbed_cells"].min()
+    free, dip = records["undisturbed_cells"].min(), records["heat_flux_dip"].max()
     balance = max(np.abs(records[f"balance_error_{q}"]).max() for q in ("mass", "momentum", "energy"))
     ended = [CRITERIA_NAMES[int(code)] for code in records["criterion"]]
     others = ", ".join(f"{ended.count(name)} {name}" for name in CRITERIA_NAMES if ended.count(name))
@@ -86,6 +86,7 @@ def judge(store: RunStore) -> list[tuple[str, str, str, bool]]:
         ("steps, median and most", "", f"{np.median(records['steps']):.0f}, {records['steps'].max():.0f}", True),
         ("coldest cell over free stream", ">= 0.98", f"{coldest:.4f}", bool(coldest >= 0.98)),
         ("shock on the axis off its neighbors, cells", "< 1", f"{offset:.3f}", bool(offset < 1.0)),
+        ("dip of the heat flux on the axis", "0", f"{dip:.2%}", bool(dip == 0)),
         ("undisturbed cells at the outer boundary", ">= 3", f"{free:.0f}", bool(free >= 3)),
         ("largest balance error", "< 0.005", f"{balance:.1e}", bool(balance < 5e-3)),
     ]

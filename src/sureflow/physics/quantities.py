@@ -134,6 +134,13 @@ def stagnation_heat_flux(field: FlowField) -> float:
     return on_axis(surface(field).heat_flux)
 
 
+def heat_flux_dip(field: FlowField) -> float:
+    """By which share the heat flux of the face on the axis falls short of the body's largest: 0 where nothing dips."""
+    heat = surface(field).heat_flux
+    largest = heat.max()
+    return float(1.0 - heat[0] / largest) if largest > 0 else 0.0
+
+
 def shock_distance(field: FlowField) -> tuple[Line, Float[np.ndarray, "2 ni"]]:
     """Distance of the shock from the wall and its position (x, r), on every line normal to the wall.
 
