@@ -1,7 +1,7 @@
 """What a study found, as `results.json`: plain rows, no timings, equal bit for bit when a study is repeated."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -36,10 +36,9 @@ class Results:
     histogram: list[Row] = field(default_factory=list)
 
     def write(self, folder: Path) -> Path:
-        content = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, **asdict(self)}
-        # NaN is no JSON: what could not be computed must be None before it comes here.
-        text = json.dumps(content, indent=1, allow_nan=False)
-        write_atomically(folder / RESULTS, (text + "\n").encode())
+        content = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, **vars(self)}
+        entries = (f"{json.dumps(name)}: {_json(value)}" for name, value in content.items())
+        write_atomically(folder / RESULTS, ("{\n" + ",\n".join(entries) + "\n}\n").encode())
         return folder / RESULTS
 
     @classmethod
@@ -55,3 +54,11 @@ class Results:
             return cls(**content)
         except (ValueError, TypeError, AttributeError) as error:
             raise SureflowError(f"{path} is damaged: {error}; `sureflow study` makes it again") from None
+
+
+def _json(value: Any) -> str:
+    """JSON with a line a row, so that two files can be compared line by line."""
+    # NaN is no JSON: what could not be computed must be None before it comes here.
+    if isinstance(value, list):
+        return "[" + ",".join("\n" + json.dumps(row, allow_nan=False) for row in value) + "\n]"
+    return json.dumps(value, indent=1, allow_nan=False)
