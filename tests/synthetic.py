@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from sureflow.data.dataset import Dataset, Mesh
+from sureflow.data.free_stream import Flight
 from sureflow.data.schema import Contents, Status
 from sureflow.data.store import RunStore
 
@@ -70,6 +71,7 @@ def dataset(conditions: np.ndarray | None = None, shape: tuple[int, int] = SHAPE
         units=("m/s", "m/s", "kg/m3", "K"),
         free_stream=free_stream(conditions),
         mesh=Mesh(shape, *nodes(shape)),
+        free_stream_source=Flight(),
     )
 
 

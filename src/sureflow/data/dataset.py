@@ -4,16 +4,17 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
+from sureflow.data.free_stream import Columns, Flight, named_columns
 from sureflow.data.schema import PARAMETERS, VARIABLES, Status, gas_from
 from sureflow.data.store import RunStore
 from sureflow.errors import SureflowError
-from sureflow.physics.gas import Gas
+from sureflow.physics.gas import Gas, PerfectGas
 
 FEWEST_RUNS = 3
 PHYSICAL = "xr"
@@ -43,6 +44,7 @@ class Dataset:
     mesh: Mesh | None = None
     left_out: dict[str, int] = field(default_factory=dict)
     gas: Gas | None = None
+    free_stream_source: Flight | Columns | None = None  # the free stream of any condition, not of the runs alone
 
     def __post_init__(self) -> None:
         _check_shapes(self)
@@ -54,10 +56,13 @@ class Dataset:
         coordinates: ArrayLike | Mapping[str, ArrayLike],
         fields: Mapping[str, ArrayLike],
         units: Mapping[str, str] | None = None,
+        free_stream: Mapping[str, Any] | None = None,
     ) -> Self:
         """Runs of your own: parameters (case), the mesh (point, coordinate) and fields (case, point), by name.
 
         `coordinates` may also be several descriptions of the same points by name ("xr" is the physical one).
+        `free_stream` says which parameters are its "velocity", "density" and "temperature", in SI units: with it, and
+        with the units of the fields, the freestream scaling is offered.
         """
         described = coordinates if isinstance(coordinates, Mapping) else {PHYSICAL: coordinates}
         shapes = {name: np.shape(values) for name, values in fields.items()}
@@ -71,6 +76,7 @@ class Dataset:
             fields=np.stack([np.asarray(values, float) for values in fields.values()], axis=1),
             names=tuple(fields),
             units=tuple(units.get(name, "") for name in fields),
+            free_stream_source=None if free_stream is None else named_columns(free_stream, tuple(parameters)),
         )
 
     @classmethod
@@ -97,6 +103,7 @@ class Dataset:
             mesh=Mesh(store.shape, store.array("node_x"), store.array("node_r")),
             left_out=_count_left_out(status),
             gas=gas_from(store.attributes["gas"]),
+            free_stream_source=_flight(gas_from(store.attributes["gas"])),
         )
 
     def select(self, runs: Bool[np.ndarray, " case"]) -> Self:
@@ -130,6 +137,11 @@ class Dataset:
         for array in (self.parameters, *self.coordinates.values(), self.fields):
             digest.update(np.ascontiguousarray(array, "<f8").data)
         return digest.hexdigest()
+
+
+def _flight(gas: Gas) -> Flight | None:
+    """The free stream follows from Mach number and altitude, with the gas that the runs were computed with."""
+    return Flight(gamma=gas.gamma, gas_constant=gas.gas_constant) if isinstance(gas, PerfectGas) else None
 
 
 def _count_left_out(status: Int[np.ndarray, " case"]) -> dict[str, int]:

@@ -1,0 +1,129 @@
+"""Properties that every scaling has; a new one joins `SCALINGS` and inherits them."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+import synthetic
+from sureflow.data.dataset import Dataset
+from sureflow.data.free_stream import Flight
+from sureflow.data.scaling import SCALINGS, AnyScaling, best_scaling, scaling_of
+from sureflow.errors import SureflowError
+from sureflow.physics.free_stream import FlightCondition
+from sureflow.uq.predictive import Predictive
+
+each_scaling = pytest.mark.parametrize("name", SCALINGS)
+conditions = st.lists(st.tuples(st.floats(2, 40), st.floats(0, 86)), min_size=1, max_size=4).map(np.array)
+
+
+@cache
+def scaling(name):
+    return scaling_of(name, synthetic.dataset())
+
+
+def drawn_fields(cases, seed, samples=()):
+    """Positive fields over many orders of magnitude."""
+    return np.exp(np.random.default_rng(seed).normal(scale=3, size=(*samples, cases, 4, 5)))
+
+
+@each_scaling
+@given(conditions=conditions, seed=st.integers(0, 1000), samples=st.sampled_from([(), (3,)]))
+def test_transforms_invert(name, conditions, seed, samples):
+    fields = drawn_fields(len(conditions), seed, samples)
+    scaled = scaling(name).forward(fields, conditions)
+    assert scaled.shape == fields.shape
+    np.testing.assert_allclose(scaling(name).inverse(scaled, conditions), fields, rtol=1e-12)
+
+
+@each_scaling
+@given(conditions=conditions, seed=st.integers(0, 1000))
+def test_the_slope_is_that_of_the_inverse(name, conditions, seed):
+    scaled = np.random.default_rng(seed).normal(size=(len(conditions), 4, 5))
+    step = 1e-6
+    ahead, behind = (scaling(name).inverse(scaled + sign * step, conditions) for sign in (1, -1))
+    slope = np.broadcast_to(scaling(name).slope(scaled, conditions), scaled.shape)
+    np.testing.assert_allclose(slope, (ahead - behind) / (2 * step), rtol=1e-6)
+
+
+@each_scaling
+def test_small_deviations_are_those_of_transformed_samples(name):
+    data = synthetic.dataset().select(np.arange(25) < 2)
+    mean = scaling(name).forward(data.fields, data.parameters)
+    part = 0.01 * np.abs(mean) + 0.01
+    predictive = scaling(name).physical(Predictive(mean, {"epistemic": part}), data.parameters)
+    draws = mean + part * np.random.default_rng(0).standard_normal((4000, *mean.shape))
+    samples = scaling(name).inverse(draws, data.parameters)
+    np.testing.assert_allclose(predictive.parts["epistemic"], samples.std(axis=0), rtol=0.08)
+    np.testing.assert_allclose(predictive.mean, data.fields)
+
+
+@each_scaling
+def test_plain_numbers_give_the_same_scaling(name):
+    adapter = TypeAdapter(AnyScaling)
+    assert adapter.validate_json(adapter.dump_json(scaling(name))) == scaling(name)
+
+
+def test_the_free_stream_scales_to_one():
+    condition = np.array([[25.0, 46.0]])
+    air = FlightCondition(25.0, 46.0).free_stream()
+    values = Flight().values(("mach", "altitude_km"), condition)
+    np.testing.assert_allclose(values["velocity"], air.velocity, rtol=1e-12)
+    np.testing.assert_allclose(values["temperature"], air.temperature, rtol=1e-12)
+    fields = np.array([air.velocity, 0.0, values["density"][0], air.temperature + air.velocity**2 / Flight().cp])
+    scaled = scaling("freestream").forward(fields[None, :, None], condition)
+    np.testing.assert_allclose(scaled.ravel(), [1, 0, 1, 1], rtol=1e-12)
+    inputs = scaling("freestream").inputs(condition)
+    np.testing.assert_allclose(inputs, [[np.log(air.velocity), np.log(values["density"][0])]], rtol=1e-12)
+
+
+def own_runs(**more):
+    rng = np.random.default_rng(0)
+    parameters = {
+        "speed": [1e3, 2e3, 3e3],
+        "density": [0.1, 0.2, 0.3],
+        "air": [200.0, 250.0, 300.0],
+        "angle": [0, 1, 2],
+    }
+    fields = {"v": rng.normal(size=(3, 6)), "p": rng.normal(size=(3, 6)), "q": rng.normal(size=(3, 6))}
+    return Dataset.from_arrays(parameters, rng.normal(size=(6, 2)), fields, **more)
+
+
+def test_a_users_own_columns_give_the_free_stream():
+    names = {"velocity": "speed", "density": "density", "temperature": "air"}
+    data = own_runs(units={"v": "m/s", "p": "Pa"}, free_stream=names)
+    assert best_scaling(data) == "freestream"
+    scaled = scaling_of("freestream", data).scaled(data)
+    np.testing.assert_allclose(scaled.fields[1], data.fields[1] / np.array([[2e3], [0.2 * 4e6], [1.0]]))
+    np.testing.assert_allclose(scaled.parameters[1], [np.log(2e3), np.log(0.2), np.log(250.0), 1.0])
+
+
+def test_what_is_not_offered_is_refused():
+    with pytest.raises(SureflowError, match="scaling='freestream' needs the free stream of every run"):
+        scaling_of("freestream", own_runs(units={"v": "m/s"}))
+    with pytest.raises(SureflowError, match="scaling='log-density' needs a field in kg/m3"):
+        scaling_of("log-density", own_runs())
+    with pytest.raises(SureflowError, match="is none of none, freestream, log-density"):
+        scaling_of("other", own_runs())
+    with pytest.raises(SureflowError, match="free_stream names velocity: it must say"):
+        own_runs(free_stream={"velocity": "speed"})
+    with pytest.raises(SureflowError, match="free_stream names 'T' as the temperature: the parameters are"):
+        own_runs(free_stream={"velocity": "speed", "density": "density", "temperature": "T"})
+    names = {"velocity": "speed", "density": "density", "temperature": "air"}
+    with pytest.raises(SureflowError, match="knows fields in m/s"):
+        scaling_of("freestream", own_runs(free_stream=names))
+    assert best_scaling(own_runs(free_stream=names)) == "none"
+
+
+@pytest.mark.parametrize(("condition", "message"), [([-1.0, 30.0], "mach=-1 has no"), ([20.0, 90.0], "altitude=90 km")])
+def test_conditions_without_a_free_stream_are_refused(condition, message):
+    with pytest.raises(SureflowError, match=message):
+        scaling("freestream").inputs(np.array([condition]))
+
+
+def test_a_density_of_zero_has_no_logarithm():
+    with pytest.raises(SureflowError, match="needs positive densities; the lowest is 0 kg/m3"):
+        scaling("log-density").forward(np.zeros((1, 4, 2)), np.array([[20.0, 30.0]]))
