@@ -21,8 +21,9 @@ LAYERS = [
     {"surrogate"},
     {"evaluate", "campaign", "artifact"},
     {"learn"},
-    {"acquire", "report", "serve", "study"},
     {"config"},
+    {"acquire", "report", "serve"},
+    {"study"},
     {"cli"},
     {"__main__"},
 ]

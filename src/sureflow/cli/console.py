@@ -81,6 +81,11 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         self.progress.stop()
 
+    def begin(self, total: float) -> None:
+        """Set what there is to do, once it is known."""
+        self.total = total
+        self.progress.update(self.task, total=total)
+
     def update(self, completed: float, note: str) -> None:
         now = time.monotonic()
         left = self.pace.left(now, completed, self.total) if completed > self.found else None

@@ -10,10 +10,6 @@ SMALLEST_DIFFERENCE = 1e-6
 
 # A pressure that differs by this share between neighbors begins to count as a shock; twice as much counts in full.
 WEAKEST_JUMP = 0.25
-# Shares of the slopes along j and along i that are taken away in the cells of a full shock. Along i, more would leave a dip in
-# the heat flux at the stagnation point (two percent at 0.33), and none slows convergence: the limiter flickers along the shock.
-DAMPING_ACROSS_SHOCK = 1.0
-DAMPING_ALONG_SHOCK = 0.15
 
 
 def van_albada(backward, forward):
@@ -56,12 +52,27 @@ def shock_sensor(pressure, wall_cells: int):
     The bow shock runs along i, so only differences along j count: an expansion around the shoulder is no shock. Keeps out of
     the `wall_cells` nearest to the wall, where the flux must keep the boundary layer sharp.
     """
-    padded = jnp.pad(pressure, ((1, 1), (0, 0)), mode="edge")
-    low = jnp.minimum(jnp.minimum(padded[:-2], padded[2:]), pressure)
-    high = jnp.maximum(jnp.maximum(padded[:-2], padded[2:]), pressure)
+    low, high = range_along_j(pressure)
     strength = jnp.clip((high - low) / low / WEAKEST_JUMP - 1.0, 0.0, 1.0)
     away = jnp.arange(pressure.shape[0])[:, None] >= wall_cells
     return jnp.where(away, strength, 0.0)
+
+
+def foot_of_shock(pressure):
+    """Where a cell lies on the rise of pressure between its neighbors along j: 1 at the foot, 0 at the top.
+
+    The square keeps it small but for the foot itself, where slopes along a shock that shifts by a cell make the
+    temperature undershoot. Slopes at the top must stay: without them the heat flux dips at the stagnation point.
+    """
+    low, high = range_along_j(pressure)
+    return ((high - pressure) / jnp.maximum(high - low, SMALLEST_DIFFERENCE)) ** 2
+
+
+def range_along_j(values):
+    """The smallest and the largest of every cell and its neighbors along j."""
+    padded = jnp.pad(values, ((1, 1), (0, 0)), mode="edge")
+    below, above = padded[:-2], padded[2:]
+    return jnp.minimum(jnp.minimum(below, above), values), jnp.maximum(jnp.maximum(below, above), values)
 
 
 def spread(sensor):

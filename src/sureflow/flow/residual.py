@@ -68,10 +68,10 @@ def switches(w: State, problem: Problem) -> Switches:
     """Limiter values and shock sensor of a state."""
     along_i, along_j = slopes(w, ghost_cells(w, problem))
     shock = reconstruct.shock_sensor(w[3], problem.sensor_off_wall)
-    # Across a shock the limited slope alone lets the residual stall and the temperature undershoot ahead of it. The last
-    # column keeps its slopes along i: else the flow through the outflow would be of first order where the shock crosses it.
-    across = 1.0 - reconstruct.DAMPING_ACROSS_SHOCK * shock
-    along = (1.0 - reconstruct.DAMPING_ALONG_SHOCK * shock).at[:, -1].set(1.0)
+    # Across a shock the limited slope alone lets the residual stall; along it, the temperature undershoots at its foot. The
+    # last column keeps its slopes along i: else the flow through the outflow would be of first order where the shock crosses it.
+    across = 1.0 - shock
+    along = (1.0 - shock * reconstruct.foot_of_shock(w[3])).at[:, -1].set(1.0)
     return Switches(along * problem.limiter(*along_i), across * problem.limiter(*along_j), reconstruct.spread(shock))
 
 

@@ -98,8 +98,7 @@ def scheme(settings: SolverSettings) -> dict:
     return {
         "flux": "HLLC, HLLE at shocks",
         "reconstruction": "MUSCL on (rho, u, v, p), van Albada",
-        "damping_across_shock": reconstruct.DAMPING_ACROSS_SHOCK,
-        "damping_along_shock": reconstruct.DAMPING_ALONG_SHOCK,
+        "slopes_in_shocks": "none across, none along at the foot",
         "weakest_jump": reconstruct.WEAKEST_JUMP,
         "sweeps": SWEEPS,
         "criteria": list(CRITERIA),

@@ -67,14 +67,15 @@ class Evidential(Head):
         alpha = 1 + excess
         nll = evidential_nll(gamma, v, alpha, beta, truth)
         regularizer = jnp.abs(truth - gamma) * (2 * v + alpha)
+        total_variance = beta / excess * (1 + 1 / v)
         parts = {
             "loss": nll + self.regularization * regularizer,
             "likelihood": nll,
             "regularizer": regularizer,
             "squared_error": (gamma - truth) ** 2,
+            "std": jnp.sqrt(total_variance),
         }
         if self.explosion:
-            total_variance = beta / excess * (1 + 1 / v)
             parts["exploded"] = (total_variance > self.explosion**2).astype(nll.dtype)
         return parts
 

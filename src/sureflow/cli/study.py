@@ -1,0 +1,35 @@
+"""`sureflow study`: from nothing to the report, with one command."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def study(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the study.")] = Path("study"),
+    preset: Annotated[str, typer.Option(help="quick, paper, full, or a TOML file of your own.")] = "quick",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Accept other settings than the folder's; do again what they change.")
+    ] = False,
+) -> None:
+    """Make runs, train the models, evaluate them and write the report.
+
+    Stopped at any moment and started again, it goes on. What has not changed is not done again.
+    """
+    from sureflow.cli.console import Bar, err, out
+    from sureflow.cli.generate import stopped_by_signals
+    from sureflow.runtime import keep_compiled_programs
+    from sureflow.study.run import Watch, run_study
+    from sureflow.study.settings import load_study
+
+    keep_compiled_programs()
+    settings = load_study(preset)
+    with Bar("study", 1.0) as bar, stopped_by_signals():
+        watch = Watch(say=lambda line: err.print(line, markup=False), advance=bar.update, begin=bar.begin)
+        try:
+            report = run_study(output, settings, watch, overwrite=overwrite)
+        except KeyboardInterrupt:
+            err.print(f"Stopped: what is finished is kept in {output}; run the same command again to go on.")
+            raise typer.Exit(130) from None
+    out.print(f"{report}")

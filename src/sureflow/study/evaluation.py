@@ -1,0 +1,148 @@
+"""Evaluation of the models of a study, and the results that they add up to."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sureflow import artifact
+from sureflow.data.dataset import Dataset
+from sureflow.data.normalize import Standard
+from sureflow.data.split import Split
+from sureflow.evaluate.evaluation import evaluate, labelled
+from sureflow.evaluate.results import Results
+from sureflow.files import write_atomically
+from sureflow.study.settings import Entry, StudySettings
+from sureflow.surrogate import Surrogate
+from sureflow.uq.predictive import EPISTEMIC, Predictive
+
+# What is evaluated of a head besides its total standard deviation: label, name, and the part that stands alone there.
+FURTHER_UQ = {"evidential": [("evidential-epistemic", "evidential-epistemic", EPISTEMIC)]}
+
+
+def metric_space(dataset: Dataset, split: Split) -> Standard:
+    """The one space of all metrics: raw variables by mean and standard deviation of the training runs."""
+    return Standard.fit(dataset.fields[split.train], axis=(0, 2))
+
+
+def evaluate_model(
+    folder: Path,
+    entry: Entry,
+    dataset: Dataset,
+    split: Split,
+    shown: tuple[float, float],
+    advance: Callable[[float], None],
+) -> None:
+    """`evaluation/<label>.json` with rows, cases, curves and histograms, and `.npz` with the fields that are drawn."""
+    surrogate = artifact.load(folder / "models" / entry.label)
+    space = metric_space(dataset, split)
+    kinds = [(entry.label, entry.uq, None), *FURTHER_UQ.get(entry.uq, [])]
+    n_tested = int(np.logical_or.reduce(list(split.test.values())).sum()) * len(kinds)
+    done = 0
+
+    def predict(conditions: np.ndarray) -> Predictive:
+        nonlocal done
+        done += len(conditions)
+        advance(done / n_tested)
+        return surrogate.predictive(conditions)
+
+    found: dict[str, list[dict[str, Any]]] = {"rows": [], "cases": [], "curves": [], "histogram": []}
+    for label, uq, part in kinds:
+        identity = {
+            "label": label,
+            "model": entry.model.name,
+            "uq": uq,
+            "scaling": "none",
+            "coordinates": entry.coordinates,
+            "runs": int(split.train.sum()),
+        }
+        evaluation = evaluate(predict, dataset, split.test, space, part=part)
+        found["rows"] += labelled(evaluation.rows, **identity)
+        found["cases"] += labelled(evaluation.cases, **identity)
+        found["curves"] += labelled(evaluation.curves, **identity)
+        found["histogram"] += labelled(evaluation.histogram, **identity)
+    write_atomically(folder / "evaluation" / f"{entry.label}.json", json.dumps(found, allow_nan=False).encode())
+    write_arrays(folder / "evaluation" / f"{entry.label}.npz", shown_fields(entry.label, surrogate, shown))
+
+
+def shown_fields(label: str, surrogate: Surrogate, shown: tuple[float, float]) -> dict[str, np.ndarray]:
+    """Mean and standard deviation (variable, nj, ni) of the condition whose fields are drawn."""
+    predictive = surrogate.predictive(np.array([shown], float))
+    arrays = {f"{label}__mean": predictive.mean[0]}
+    if predictive.std is not None:
+        arrays[f"{label}__std"] = predictive.std[0]
+    for name, part in predictive.parts.items():
+        if len(predictive.parts) > 1:
+            arrays[f"{label}-{name}__mean"], arrays[f"{label}-{name}__std"] = predictive.mean[0], part[0]
+    shape = surrogate.mesh.shape if surrogate.mesh else (-1,)
+    return {name: np.asarray(values, np.float32).reshape(-1, *shape) for name, values in arrays.items()}
+
+
+def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """A NumPy archive, whole or not at all, and the same bytes for the same arrays."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    write_atomically(path, buffer.getvalue())
+
+
+def collect(
+    folder: Path, settings: StudySettings, dataset: Dataset, split: Split, scores: list[dict[str, Any]]
+) -> None:
+    """results.json and maps.npz of the whole study."""
+    found: dict[str, list[dict[str, Any]]] = {"rows": [], "cases": [], "curves": [], "histogram": []}
+    maps = true_fields(dataset, split, settings.split.shown)
+    for entry in settings.models:
+        evaluated = json.loads((folder / "evaluation" / f"{entry.label}.json").read_bytes())
+        for kind, rows in found.items():
+            rows += evaluated[kind]
+        with np.load(folder / "evaluation" / f"{entry.label}.npz") as arrays:
+            maps |= dict(arrays)
+    write_arrays(folder / "maps.npz", maps)
+    space = metric_space(dataset, split)
+    chosen = min(scores, key=lambda score: score["mae"]) if scores else {}
+    Results(
+        configuration=settings.model_dump(mode="json", exclude_none=True),
+        data={
+            "checksum": dataset.checksum,
+            "runs": {
+                "train": int(split.train.sum()),
+                "test": {name: int(mask.sum()) for name, mask in split.test.items()},
+                "left_out": split.left_out,
+                "not_converged": dataset.left_out,
+            },
+            "points": dataset.n_points,
+            "space": {"mean": space.mean.tolist(), "std": space.std.tolist()},
+        },
+        selection={"candidates": scores, "chosen": chosen},
+        histories=[row for entry in settings.models for row in training_history(folder, entry)],
+        **found,
+    ).write(folder)
+
+
+def true_fields(dataset: Dataset, split: Split, shown: tuple[float, float]) -> dict[str, np.ndarray]:
+    """The run that is drawn, its mesh, and the space of the metrics."""
+    if dataset.mesh is None:
+        return {}
+    case = np.flatnonzero((dataset.parameters == shown).all(axis=1))
+    space = metric_space(dataset, split)
+    return {
+        "node_x": dataset.mesh.node_x,
+        "node_r": dataset.mesh.node_r,
+        "truth": dataset.fields[case[0]].reshape(-1, *dataset.mesh.shape),
+        "space_mean": space.mean,
+        "space_std": space.std,
+    }
+
+
+def training_history(folder: Path, entry: Entry) -> list[dict[str, Any]]:
+    """Mean standard deviation on the training batches by epoch, of heads that report one."""
+    lines = (folder / "models" / entry.label / "events.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+    return [
+        {"label": entry.label, "epoch": event["epoch"], "domain": "train", "variable": name, "mean_std": std}
+        for event in events
+        for name, std in event.get("std", {}).items()
+    ]

@@ -1,0 +1,152 @@
+"""The stages of a study in their order: runs, selection, training, evaluation, results, report."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+from sureflow import artifact
+from sureflow.campaign.cluster import local_workers, usable_cores
+from sureflow.campaign.lock import lock_store
+from sureflow.campaign.run import Standing, run_campaign
+from sureflow.campaign.settings import load_campaign
+from sureflow.data.dataset import Dataset
+from sureflow.data.schema import first_difference
+from sureflow.data.split import Split
+from sureflow.errors import SureflowError
+from sureflow.files import write_atomically
+from sureflow.report.page import write_report
+from sureflow.study.evaluation import collect, evaluate_model
+from sureflow.study.settings import Entry, StudySettings, load_study
+from sureflow.study.stages import Stage, content_hash
+from sureflow.study.training import scores, select, train_model
+from sureflow.study.work import RUNS, Costs, Study, Watch, read_clock, write_provenance
+
+STUDY = "study.toml"
+
+
+def run_study(folder: Path, settings: StudySettings, watch: Watch, *, overwrite: bool = False) -> Path:
+    """Bring a study to its end, from wherever it is; the path of its report."""
+    with study_lock(folder):
+        accept(folder, settings, overwrite=overwrite)
+        campaign = load_campaign(settings.campaign)
+        study = Study(folder, settings, campaign, watch, Costs(settings, campaign), read_clock(folder))
+        watch.begin(study.costs.total)
+        make_runs(study)
+        dataset = Dataset.from_store(folder / RUNS)
+        split = settings.split(dataset)
+        training = dataset.select(split.train)
+        training.require_trainable()
+        train = select(study, training)
+        for entry in settings.models:
+            train_model(study, entry, train, training)
+        for entry in settings.models:
+            evaluate_stage(study, entry, dataset, split)
+        finish(study, dataset, split)
+        watch.advance(study.costs.total, "done")
+    return folder / "report.html"
+
+
+def accept(folder: Path, settings: StudySettings, *, overwrite: bool) -> None:
+    """Keep the settings in the folder; refuse one that holds a study with others, or something else."""
+    path = folder / STUDY
+    wanted = settings.model_dump(mode="json", exclude_none=True)
+    if path.exists():
+        try:
+            stored = load_study(str(path)).model_dump(mode="json", exclude_none=True)
+            difference = first_difference(wanted, stored, "study")
+        except SureflowError as error:
+            difference = str(error)
+        if difference and not overwrite:
+            raise SureflowError(
+                f"{folder} holds a study with other settings ({difference.removeprefix('study.')}): choose another "
+                "folder, or pass --overwrite to do again what they change"
+            )
+    elif folder.exists() and any(entry.name != RUNS for entry in visible(folder)) and not overwrite:
+        raise SureflowError(f"{folder} holds something else and no {STUDY}: choose another folder")
+    write_atomically(path, settings.to_toml().encode())
+
+
+def visible(folder: Path) -> list[Path]:
+    return [entry for entry in folder.iterdir() if not entry.name.startswith(".")]
+
+
+@contextlib.contextmanager
+def study_lock(folder: Path) -> Iterator[None]:
+    """One process works on a study at a time."""
+    with explain_disk(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with lock_store(folder / STUDY) as lock:
+        try:
+            lock.take([0])
+        except SureflowError:
+            raise SureflowError(f"another process works on the study in {folder}: wait for it or stop it") from None
+        with explain_disk(folder):
+            yield
+
+
+@contextlib.contextmanager
+def explain_disk(folder: Path) -> Iterator[None]:
+    """A full disk or a folder that cannot be written, in one sentence; what is finished stays."""
+    try:
+        yield
+    except OSError as error:
+        raise SureflowError(
+            f"{folder} cannot be written ({error.strerror or error}): what is finished is kept; make room or choose "
+            "another folder, and start again"
+        ) from error
+
+
+def make_runs(study: Study) -> None:
+    """The campaign is resumable by itself, and says by its status what is to do."""
+    path = study.folder / RUNS
+    began = time.perf_counter()
+
+    def show(standing: Standing) -> None:
+        share = standing.finished / standing.total
+        study.watch.advance(share * study.costs.cost["runs"], f"runs: {standing.finished} of {standing.total}")
+
+    standing = run_campaign(path, study.campaign, lambda runs: local_workers(min(usable_cores(), runs)), watch=show)
+    study.watch.say("runs: as they were" if standing.found == standing.total else f"runs: {standing.total} made")
+    if standing.found < standing.total:
+        study.clock["runs"] = round(study.clock.get("runs", 0.0) + time.perf_counter() - began, 1)
+        write_provenance(study)
+
+
+def evaluate_stage(study: Study, entry: Entry, dataset: Dataset, split: Split) -> None:
+    name, folder = f"evaluate {entry.label}", study.folder / "models" / entry.label
+    inputs = {
+        "model": content_hash(folder / artifact.MANIFEST),
+        "weights": content_hash(folder / artifact.WEIGHTS),
+        "runs": dataset.checksum,
+        "split": asdict(study.settings.split),
+    }
+    outputs = [f"evaluation/{entry.label}.json", f"evaluation/{entry.label}.npz"]
+
+    def advance(share: float) -> None:
+        study.watch.advance(study.costs.before[name] + share * study.costs.cost[name], name)
+
+    def make() -> None:
+        (study.folder / "evaluation").mkdir(exist_ok=True)
+        evaluate_model(study.folder, entry, dataset, split, study.settings.split.shown, advance)
+
+    study.stage(Stage(name, inputs, outputs, make), study.costs.before[name])
+
+
+def finish(study: Study, dataset: Dataset, split: Split) -> None:
+    """results.json and maps.npz from all evaluations, and the report from these."""
+    labels = [entry.label for entry in study.settings.models]
+    evaluated = {
+        f"{label}{ending}": content_hash(study.folder / "evaluation" / f"{label}{ending}")
+        for label in labels
+        for ending in (".json", ".npz")
+    }
+    found = scores(study)
+    inputs = {"evaluations": evaluated, "selection": found, "study": content_hash(study.folder / STUDY)}
+    make = partial(collect, study.folder, study.settings, dataset, split, found)
+    study.stage(Stage("results", inputs, ["results.json", "maps.npz"], make), study.costs.before["report"])
+    written = {name: content_hash(study.folder / name) for name in ("results.json", "maps.npz")}
+    report = Stage("report", written, ["report.html"], lambda: write_report(study.folder))
+    study.stage(report, study.costs.before["report"])

@@ -1,0 +1,154 @@
+"""Training of the models of a study, and the choice of what the paper does not give. Killed, it goes on where it was."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sureflow import artifact
+from sureflow.data.dataset import FEWEST_RUNS, Dataset
+from sureflow.data.normalize import Standard
+from sureflow.data.split import Mask
+from sureflow.errors import SureflowError
+from sureflow.files import write_atomically
+from sureflow.learn import CHECKPOINT, learn
+from sureflow.study.settings import Entry, Selection, vars_of
+from sureflow.study.stages import Stage
+from sureflow.study.work import Study
+from sureflow.surrogate import Surrogate
+from sureflow.train.events import jsonl_sink
+from sureflow.train.loop import EpochReport, TrainSettings
+
+CHOSEN = ("learning_rate", "batch", "schedule")
+SCORE = "score.json"
+
+
+def follow_epochs(study: Study, before: float, cost: float, label: str, epochs: int) -> Callable[[EpochReport], None]:
+    """Progress after every epoch."""
+
+    def follow(report: EpochReport) -> None:
+        done = report.epoch + 1
+        note = f"{label}: epoch {done} of {epochs}, loss {report.parts['loss'].mean():.4g}"
+        study.watch.advance(before + cost * done / epochs, note)
+
+    return follow
+
+
+def train_model(study: Study, entry: Entry, train: TrainSettings, training: Dataset) -> None:
+    """One model of the study, with checkpoints: a killed training goes on where it was."""
+    name = f"train {entry.label}"
+    folder = study.folder / "models" / entry.label
+    recipe = entry.recipe(train)
+    inputs = {
+        "training": training.checksum,
+        "model": asdict(recipe.model),
+        "head": asdict(recipe.head),
+        "members": recipe.members,
+        "train": vars_of(recipe.train),
+        "coordinates": entry.coordinates,
+    }
+
+    def make() -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        forget_other_training(folder, inputs)
+        sink = jsonl_sink(folder / "events.jsonl", training.names)
+        follow = follow_epochs(study, study.costs.before[name], study.costs.cost[name], name, recipe.train.epochs)
+
+        def on_epoch(report: EpochReport) -> None:
+            sink(report)
+            follow(report)
+
+        surrogate = learn(training, recipe, entry.coordinates, folder=folder, on_epoch=on_epoch)
+        artifact.save(surrogate, folder)
+        (folder / CHECKPOINT).unlink(missing_ok=True)
+
+    outputs = [f"models/{entry.label}/{file}" for file in (artifact.MANIFEST, artifact.WEIGHTS)]
+    study.stage(Stage(name, inputs, outputs, make), study.costs.before[name])
+
+
+def forget_other_training(folder: Path, inputs: dict[str, Any]) -> None:
+    """Whoever changed the settings of a study said so: a checkpoint of the old ones is of no use."""
+    path = folder / "inputs.json"
+    wanted = (json.dumps(inputs, indent=1) + "\n").encode()
+    if path.exists() and path.read_bytes() != wanted:
+        shutil.rmtree(folder)
+        folder.mkdir()
+    write_atomically(path, wanted)
+
+
+def select(study: Study, training: Dataset) -> TrainSettings:
+    """The training settings of the study, with what the paper does not give chosen by validation on training runs."""
+    search, train = study.settings.selection, study.settings.train
+    if search is None:
+        return train
+    held_out = draw_held_out(search, len(training.parameters))
+    candidates = list(search.candidates(train))
+    for number, candidate in enumerate(candidates):
+        try_candidate(study, number, candidate, training, held_out, len(candidates))
+    chosen = best(scores(study))
+    study.watch.say("chosen: " + ", ".join(f"{name} {value}" for name, value in chosen.items()))
+    return replace(train, **{name: chosen[name] for name in CHOSEN})
+
+
+def draw_held_out(search: Selection, n_runs: int) -> Mask:
+    """Training runs that validate."""
+    if search.held_out > n_runs - FEWEST_RUNS:
+        raise SureflowError(
+            f"selection.held_out={search.held_out} of {n_runs} training runs leaves too few: choose fewer"
+        )
+    held_out = np.zeros(n_runs, bool)
+    held_out[np.random.default_rng(search.seed).permutation(n_runs)[: search.held_out]] = True
+    return held_out
+
+
+def try_candidate(
+    study: Study, number: int, candidate: TrainSettings, training: Dataset, held_out: Mask, of: int
+) -> None:
+    """Train the deterministic model with one choice and keep its error on the held-out runs."""
+    entry = study.settings.deterministic
+    folder = study.folder / "selection" / f"{number}"
+    share = study.costs.cost["selection"] / of
+    before = study.costs.before["selection"] + number * share
+    recipe = replace(entry.recipe(candidate), members=1, train=candidate)
+
+    def make() -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        forget_other_training(folder, inputs)
+        follow = follow_epochs(study, before, share, f"selection {number + 1} of {of}", candidate.epochs)
+        surrogate = learn(training.select(~held_out), recipe, entry.coordinates, folder=folder, on_epoch=follow)
+        space = Standard.fit(training.fields, axis=(0, 2))
+        score = {name: getattr(candidate, name) for name in CHOSEN} | {
+            "mae": validation_error(surrogate, training.select(held_out), space)
+        }
+        write_atomically(folder / SCORE, (json.dumps(score) + "\n").encode())
+        (folder / CHECKPOINT).unlink(missing_ok=True)
+
+    inputs = {
+        "training": training.checksum,
+        "candidate": vars_of(candidate),
+        "model": asdict(entry.model),
+        "coordinates": entry.coordinates,
+        "held_out": np.flatnonzero(held_out).tolist(),
+    }
+    study.stage(Stage(f"selection {number}", inputs, [f"selection/{number}/{SCORE}"], make), before)
+
+
+def scores(study: Study) -> list[dict[str, Any]]:
+    """What every candidate reached."""
+    search = study.settings.selection
+    count = 0 if search is None else len(list(search.candidates(study.settings.train)))
+    return [json.loads((study.folder / "selection" / f"{n}" / SCORE).read_bytes()) for n in range(count)]
+
+
+def best(found: list[dict[str, Any]]) -> dict[str, Any]:
+    return min(found, key=lambda score: score["mae"])
+
+
+def validation_error(surrogate: Surrogate, held_out: Dataset, space: Standard) -> float:
+    """Mean absolute error in normalized space over all variables, to six digits."""
+    error = surrogate.predictive(held_out.parameters).mean - held_out.fields
+    return float(f"{np.mean(np.abs(error) / space.std[:, None]):.6g}")

@@ -1,0 +1,112 @@
+"""A study at work: its folder, what its stages cost, who follows it, and how long it took."""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sureflow.campaign.run import provenance_path
+from sureflow.campaign.settings import Campaign
+from sureflow.campaign.versions import versions
+from sureflow.files import write_atomically
+from sureflow.study.settings import StudySettings
+from sureflow.study.stages import Stage
+
+RUNS = "runs.zarr"
+PROVENANCE = "provenance.json"
+
+# Rough costs in seconds on two cores, which weigh the stages against each other in the display of progress.
+PER_CELL_OF_RUN = 4e-4
+PER_SAMPLE = 9e-6  # and network, forwards and backwards
+PER_PREDICTION = 3e-6  # at a point, by one network
+REPORT_COST = 20.0
+
+
+class Costs:
+    """What each stage costs, roughly, and what lies before it."""
+
+    def __init__(self, settings: StudySettings, campaign: Campaign):
+        cells, n_runs = int(np.prod(campaign.mesh.cells)), len(campaign.pairs())
+        train = settings.train
+        per_run = cells if train.points_per_run == "all" else train.points_per_run
+        n_train = 0.5 * n_runs  # about what the paper's split trains on
+        self.before: dict[str, float] = {}
+        self.cost: dict[str, float] = {}
+        self.total = 0.0
+        self._add("runs", n_runs * cells * PER_CELL_OF_RUN / 2)
+        if settings.selection is not None:
+            samples = settings.selection.epochs * n_train * per_run * 4
+            self._add("selection", len(list(settings.selection.candidates(train))) * samples * PER_SAMPLE)
+        for entry in settings.models:
+            recipe = entry.recipe(train)
+            own = cells if recipe.train.points_per_run == "all" else recipe.train.points_per_run
+            self._add(f"train {entry.label}", recipe.train.epochs * n_train * own * 4 * entry.members * PER_SAMPLE)
+        for entry in settings.models:
+            self._add(f"evaluate {entry.label}", n_train * cells * 4 * entry.members * PER_PREDICTION)
+        self._add("report", REPORT_COST)
+
+    def _add(self, name: str, cost: float) -> None:
+        self.before[name], self.cost[name] = self.total, cost
+        self.total += cost
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who follows a study: `say` hears what is done and why, `advance` how much of the whole cost is behind."""
+
+    say: Callable[[str], None]
+    advance: Callable[[float, str], None]
+    begin: Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study in its folder, with the costs of its stages."""
+
+    folder: Path
+    settings: StudySettings
+    campaign: Campaign
+    watch: Watch
+    costs: Costs
+    clock: dict[str, float]
+
+    def stage(self, stage: Stage, before: float) -> None:
+        """Run a stage unless what it made is there and made from the same."""
+        reason = stage.to_do(self.folder)
+        if reason is None:
+            self.watch.say(f"{stage.name}: as it was")
+            return
+        self.watch.say(stage.name + ("" if reason == "to do" else f": done again, since {reason}"))
+        began = time.perf_counter()
+        self.watch.advance(before, stage.name)
+        stage.run(self.folder)
+        self.clock[stage.name] = round(time.perf_counter() - began, 1)
+        write_provenance(self)
+
+
+# Times and machine facts: beside the results, never in them.
+
+
+def read_clock(folder: Path) -> dict[str, float]:
+    try:
+        return dict(json.loads((folder / PROVENANCE).read_bytes())["seconds"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def write_provenance(study: Study) -> None:
+    runs = provenance_path(study.folder / RUNS)
+    content = {
+        "seconds": study.clock,
+        "machine": {"platform": platform.platform(), "cores": os.cpu_count(), "python": platform.python_version()},
+        "versions": versions(),
+        "runs": [] if not runs.exists() else [
+            {key: job[key] for key in ("started", "seconds", "cores")} for job in json.loads(runs.read_bytes())["jobs"]
+        ],
+    }  # fmt: skip
+    write_atomically(study.folder / PROVENANCE, (json.dumps(content, indent=1) + "\n").encode())

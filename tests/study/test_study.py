@@ -1,0 +1,131 @@
+"""The real command on a small study: whole, killed at any moment, changed, damaged and refused."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from studies import write_study
+
+PATIENCE = 300.0  # seconds; a busy machine compiles slowly
+
+
+def command(study_toml: Path, *options: str) -> list[str]:
+    folder = study_toml.parent / "study"
+    return [sys.executable, "-m", "sureflow", "study", "--preset", str(study_toml), "-o", str(folder), *options]
+
+
+def run(study_toml: Path, *options: str) -> subprocess.CompletedProcess:
+    return subprocess.run(command(study_toml, *options), capture_output=True, text=True, timeout=PATIENCE)
+
+
+def results(study_toml: Path) -> dict:
+    """results.json, less where its campaign was read from."""
+    content = json.loads((study_toml.parent / "study" / "results.json").read_bytes())
+    del content["configuration"]["campaign"]
+    return content
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """A study that nobody interrupts."""
+    study_toml = write_study(tmp_path_factory.mktemp("whole"))
+    done = run(study_toml)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == str(study_toml.parent / "study" / "report.html")
+    return study_toml
+
+
+def test_everything_asked_for_is_there(whole):
+    study = whole.parent / "study"
+    rows = results(whole)["rows"]
+    assert {row["label"] for row in rows} == {"deterministic", "evidential", "evidential-epistemic", "ensemble"}
+    assert {row["domain"] for row in rows} == {
+        "in_domain", "high_mach", "high_altitude", "low_mach", "low_altitude", "out_of_domain",
+    }  # fmt: skip
+    assert {row["variable"] for row in rows} == {"u1", "u2", "rho", "T", "mean"}
+    assert (study / "report.html").stat().st_size > 10_000
+    assert "seconds" in json.loads((study / "provenance.json").read_bytes())
+
+
+def test_the_second_time_nothing_is_done(whole):
+    again = run(whole)
+    assert again.returncode == 0
+    stages = [line for line in again.stderr.splitlines() if line.startswith(("train", "evaluate", "results", "report"))]
+    assert stages
+    assert all(line.endswith("as it was") for line in stages)
+
+
+def test_killed_five_times_it_ends_in_the_same_results(whole, tmp_path):
+    study_toml = write_study(tmp_path)
+    study = tmp_path / "study"
+    for kill_after in ("selection/0", "stages/selection-1.json", "models/evidential", "models/ensemble", "evaluation"):
+        with subprocess.Popen(command(study_toml), stderr=subprocess.DEVNULL) as process:
+            deadline = time.monotonic() + PATIENCE
+            while not (study / kill_after).exists():
+                assert process.poll() is None, f"the study ended before {kill_after}"
+                assert time.monotonic() < deadline
+                time.sleep(0.005)
+            os.kill(process.pid, signal.SIGKILL)
+    done = run(study_toml)
+    assert done.returncode == 0, done.stderr
+    assert results(study_toml) == results(whole)
+
+
+def test_other_settings_are_refused_and_redone_on_request(whole, tmp_path):
+    study_toml = write_study(tmp_path, epochs=1)
+    assert run(study_toml).returncode == 0
+    before = (tmp_path / "study" / "results.json").read_bytes()
+    write_study(tmp_path)
+    refused = run(study_toml)
+    assert refused.returncode == 2
+    assert "train.epochs is 1 there and 4 here" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert (tmp_path / "study" / "results.json").read_bytes() == before
+    redone = run(study_toml, "--overwrite")
+    assert redone.returncode == 0, redone.stderr
+    assert results(study_toml) == results(whole)
+
+
+def test_a_damaged_file_is_made_again(whole):
+    study = whole.parent / "study"
+    before = (study / "results.json").read_bytes()
+    (study / "evaluation" / "ensemble.json").write_bytes(b"{")
+    weights = study / "models" / "deterministic" / "weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-10])
+    again = run(whole)
+    assert again.returncode == 0, again.stderr
+    assert "weights.safetensors is damaged or was changed" in again.stderr
+    assert (study / "results.json").read_bytes() == before
+
+
+def test_one_process_at_a_time(whole, tmp_path):
+    study_toml = write_study(tmp_path, epochs=2000)
+    with subprocess.Popen(command(study_toml), stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + PATIENCE
+        while not (tmp_path / "study" / "study.toml").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        refused = run(study_toml)
+        process.kill()
+    assert refused.returncode == 2
+    assert "another process works on the study" in refused.stderr
+
+
+def test_unknown_presets_and_settings_are_named(tmp_path):
+    unknown = subprocess.run(
+        [sys.executable, "-m", "sureflow", "study", "--preset", "papr"], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert unknown.returncode == 2
+    assert "preset='papr' is none of" in unknown.stderr
+    study_toml = write_study(tmp_path)
+    study_toml.write_text(study_toml.read_text().replace("points_per_run", "points_per_runs"))
+    wrong = run(study_toml)
+    assert wrong.returncode == 2
+    assert "train.points_per_runs is not a setting; did you mean points_per_run?" in wrong.stderr
+    assert not list(tmp_path.glob("study/[!r.]*"))
