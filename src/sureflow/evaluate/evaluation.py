@@ -117,7 +117,8 @@ def _predictions(
 
 def _chosen_std(predictive: Predictive, part: str | None) -> np.ndarray | None:
     if part is None:
-        return None if predictive.std is None else np.asarray(predictive.std)
+        std = predictive.std
+        return None if std is None else np.asarray(std)
     if part not in predictive.parts:
         has = ", ".join(predictive.parts) or "none"
         raise SureflowError(f"part={part!r} is not a part of this model's standard deviation; it has {has}")

@@ -1,0 +1,119 @@
+"""Which runs of a store a trained model may be tested on, by domain, and the space that they are measured in."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from sureflow.data.dataset import PHYSICAL, Dataset
+from sureflow.data.normalize import Standard
+from sureflow.data.split import PaperDomains
+from sureflow.errors import SureflowError
+from sureflow.evaluate.summary import IN_DOMAIN, OUT_OF_DOMAIN
+from sureflow.surrogate import Surrogate
+from sureflow.uq.domain import TrainingDomain
+
+SplitName = Literal["auto", "paper", "box"]
+Mask = Bool[np.ndarray, " case"]
+
+SAME = 1e-9  # conditions that agree to this share of the training range are one
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Test runs by domain, which runs were trained on, and by what rule the domains were made."""
+
+    test: dict[str, Mask]
+    trained: Mask
+    rule: Literal["paper", "box"]
+
+
+def held_out(dataset: Dataset, domain: TrainingDomain, split: SplitName = "auto") -> HeldOut:
+    """The runs that were not trained on.
+
+    paper  the test domains of the paper's split; every training run must be one of that split's
+    box    in_domain inside the box that the training runs span, out_of_domain outside of it
+    auto   paper where the training runs fit it, else box
+    """
+    trained, complete = trained_runs(dataset, domain)
+    if trained.all():
+        raise SureflowError(
+            f"all {trained.size} converged runs were trained on: give a store with other runs to test on"
+        )
+    if split != "box":
+        paper = _paper_test(dataset, trained, complete, required=split == "paper")
+        if paper is not None:
+            return HeldOut(paper, trained, "paper")
+    outside = (domain.excess(dataset.parameters) > 0).any(axis=1)
+    boxes = {IN_DOMAIN: ~outside & ~trained, OUT_OF_DOMAIN: outside & ~trained}
+    return HeldOut({name: mask for name, mask in boxes.items() if mask.any()}, trained, "box")
+
+
+def trained_runs(dataset: Dataset, domain: TrainingDomain) -> tuple[Mask, bool]:
+    """Which runs have a condition that was trained on, and whether all of those conditions are among the runs."""
+    width = np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
+    trained = np.zeros(len(dataset.parameters), bool)
+    complete = True
+    for condition in domain.parameters:
+        same = (np.abs(dataset.parameters - condition) <= SAME * width).all(axis=1)
+        trained |= same
+        complete &= bool(same.any())
+    return trained, complete
+
+
+def metric_space(dataset: Dataset, trained: Mask) -> Standard:
+    """Mean and standard deviation of the training runs in the store; of all of its runs where it holds none of them."""
+    return Standard.fit(dataset.fields[trained] if trained.any() else dataset.fields, axis=(0, 2))
+
+
+def matched(dataset: Dataset, surrogate: Surrogate) -> Dataset:
+    """The runs with their parameters in the order of the model's; other variables or another mesh are refused."""
+    if dataset.names != surrogate.names:
+        raise SureflowError(
+            f"the model predicts {', '.join(surrogate.names)} and these runs hold {', '.join(dataset.names)}: "
+            "give runs with the same variables"
+        )
+    names = surrogate.domain.names
+    if set(dataset.parameter_names) != set(names):
+        raise SureflowError(
+            f"the model takes {', '.join(names)} and these runs have {', '.join(dataset.parameter_names)}: "
+            "give runs with the same parameters"
+        )
+    _require_same_mesh(dataset.points(PHYSICAL), surrogate.mesh_points[PHYSICAL])
+    order = [dataset.parameter_names.index(name) for name in names]
+    return replace(dataset, parameters=dataset.parameters[:, order], parameter_names=names)
+
+
+def _require_same_mesh(runs: Float[np.ndarray, "point 2"], model: Float[np.ndarray, "point 2"]) -> None:
+    if runs.shape != model.shape:
+        raise SureflowError(
+            f"the model was trained on a mesh of {len(model)} points and these runs have {len(runs)}: "
+            "give runs on the mesh of the training runs"
+        )
+    size = np.ptp(model, axis=0).max()
+    distance = float(np.abs(runs - model).max())
+    if distance > 1e-6 * size:
+        raise SureflowError(
+            f"the points of these runs lie up to {distance:.3g} m from those of the model's mesh: "
+            "give runs on the mesh of the training runs"
+        )
+
+
+def _paper_test(dataset: Dataset, trained: Mask, complete: bool, *, required: bool) -> dict[str, Mask] | None:
+    """The paper's test domains if the training runs are among its own."""
+    try:
+        split = PaperDomains()(dataset)
+    except SureflowError:
+        if required:
+            raise
+        return None
+    strangers = int((trained & ~split.train).sum())
+    if complete and not strangers:
+        return split.test
+    if required:
+        reason = (
+            f"{strangers} of its test runs were trained on" if strangers else "some training runs are not in the store"
+        )
+        raise SureflowError(f"the paper's split does not fit this model: {reason}; use --split box")
+    return None

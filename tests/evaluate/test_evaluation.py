@@ -1,0 +1,285 @@
+"""Rows of an evaluation against the same numbers computed at once from whole arrays."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import synthetic
+from sureflow.data.normalize import Standard
+from sureflow.data.split import PaperDomains
+from sureflow.errors import SureflowError
+from sureflow.evaluate import accuracy, calibration, evaluation, scoring, tally
+from sureflow.evaluate.evaluation import evaluate, labelled, std_histogram
+from sureflow.evaluate.regions import REGIONS, run_regions
+from sureflow.evaluate.summary import KEYS
+from sureflow.physics.gas import PerfectGas
+from sureflow.uq.predictive import Predictive
+
+SHAPE = (12, 6)
+SPLIT = PaperDomains(mach=(15.0, 25.0), altitude_km=(30.0, 50.0), test_runs=3, shown=(25.0, 40.0))
+
+
+class Oracle:
+    """Knows every run and errs by what it is told; keeps what it was asked. Arrays are (case, variable, point)."""
+
+    def __init__(self, data, bars=True, factor=2.0):
+        rng = np.random.default_rng(1)
+        self.data, self.asked = data, []
+        scale = data.fields.std(axis=(0, 2))[:, None]
+        self.std = scale * rng.uniform(0.01, 0.2, data.fields.shape)
+        self.mean = data.fields + factor * self.std * rng.normal(size=self.std.shape)
+        self.parts = {"epistemic": 0.6 * self.std, "discrepancy": 0.8 * self.std} if bars else {}
+
+    def __call__(self, conditions):
+        cases = [int(np.flatnonzero((self.data.parameters == c).all(axis=1))[0]) for c in conditions]
+        self.asked += cases
+        return Predictive(self.mean[cases], {name: part[cases] for name, part in self.parts.items()})
+
+
+def flow(conditions):
+    """u1, u2, rho, T (case, 4, point) with every region: a cooled wall of two rows, a shock that moves with the Mach number."""
+    gas = PerfectGas()
+    row, column = np.indices(SHAPE)
+    velocity, _, pressure, temperature = synthetic.free_stream(conditions).T[..., None, None]
+    behind = row < 6 + conditions[:, :1, None] // 10
+    speed = np.where(behind, 0.2 + 0.02 * column, 1.0) * velocity
+    enthalpy = np.where(row < 2, 0.4 + 0.2 * row, 1.0) * (gas.cp * temperature + 0.5 * velocity**2)
+    p = np.where(behind, 50.0 - column, 1.0) * pressure
+    t = (enthalpy - 0.5 * speed**2) / gas.cp
+    fields = np.stack([0.8 * speed, 0.6 * speed, p / (gas.gas_constant * t), t], axis=1)
+    return fields.reshape(len(conditions), 4, -1)
+
+
+@pytest.fixture(scope="module")
+def data():
+    runs = synthetic.dataset(shape=SHAPE)
+    return replace(runs, fields=flow(runs.parameters), gas=PerfectGas())
+
+
+@pytest.fixture(scope="module")
+def split(data):
+    return SPLIT(data)
+
+
+@pytest.fixture(scope="module")
+def space(data, split):
+    return Standard.fit(data.fields[split.train], axis=(0, 2))
+
+
+@pytest.fixture(scope="module")
+def oracle(data):
+    return Oracle(data)
+
+
+@pytest.fixture(scope="module")
+def found(oracle, data, split, space):
+    return evaluate(oracle, data, split.test, space)
+
+
+def normalized(space, values):
+    return (values - space.mean[:, None]) / space.std[:, None]
+
+
+def row_of(rows, **wanted):
+    (row,) = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+    return row
+
+
+def flat(data, oracle, space, runs, variable, region):
+    """mean, std and truth of all points of a domain and region, normalized, and a list of those by run."""
+    by_run = []
+    for case in np.flatnonzero(runs):
+        mask = run_regions(data, case)[region]
+        values = (normalized(space, oracle.mean[case]), oracle.std[case] / space.std[:, None])
+        truth = normalized(space, data.fields[case])
+        if mask.any():
+            by_run.append([array[variable][mask] for array in (*values, truth)])
+    return [np.concatenate(arrays) for arrays in zip(*by_run, strict=True)], by_run
+
+
+def test_every_run_is_predicted_once_though_domains_overlap(oracle, found, split):
+    tested = np.flatnonzero(np.logical_or.reduce(list(split.test.values())))
+    assert split.test["high_mach"][tested].sum() + split.test["low_altitude"][tested].sum() > 0
+    assert sorted(set(oracle.asked)) == sorted(tested)
+    assert len(oracle.asked) == len(tested)
+
+
+def test_rows_are_complete(found, data, split):
+    keys = [(row["domain"], row["region"], row["variable"]) for row in found.rows]
+    assert len(set(keys)) == len(keys)
+    assert {key[0] for key in keys} == set(split.test)
+    assert {key[1] for key in keys} == set(REGIONS)
+    assert {key[2] for key in keys} == {*data.names, "mean"}
+    assert all(tuple(row) == ("domain", "region", "variable", *KEYS) for row in found.rows)
+    json.dumps([found.rows, found.cases, found.curves, found.histogram], allow_nan=False)
+
+
+@pytest.mark.parametrize("region", ["all", "disturbed", "shock"])
+@pytest.mark.parametrize("domain", ["in_domain", "low_mach", "out_of_domain"])
+def test_numbers_of_one_variable(found, data, oracle, space, split, domain, region):
+    (mean, std, truth), by_run = flat(data, oracle, space, split.test[domain], 2, region)
+    row = row_of(found.rows, domain=domain, region=region, variable="rho")
+    relative = [accuracy.relative_error(m, t) for m, _, t in by_run]
+    expected = {
+        "mae": accuracy.mean_absolute_error(mean, truth),
+        "relative_error": np.mean(relative),
+        "relative_error_q25": np.quantile(relative, 0.25),
+        "relative_error_q75": np.quantile(relative, 0.75),
+        "miscalibration": calibration.miscalibration_area(mean, std, truth),
+        "coverage90": np.mean([calibration.coverage(*values, 0.9) for values in by_run]),
+        "coverage50": np.mean([calibration.coverage(*values, 0.5) for values in by_run]),
+        "mean_std": std.mean(),
+        "sharpness": scoring.sharpness(std),
+        "crps": scoring.gaussian_crps(mean, std, truth).mean(),
+        "nll": scoring.gaussian_nll(mean, std, truth).mean(),
+        "z_rms": scoring.z_rms(mean, std, truth),
+        "ause": np.mean([scoring.ause(m - t, s) for m, s, t in by_run]),
+        "spearman": np.mean([scoring.rank_correlation(m - t, s) for m, s, t in by_run]),
+        "largest_std": std.max(),
+        "n_runs": len(by_run),
+    }
+    assert {key: row[key] for key in expected} == pytest.approx(expected, rel=2e-5)
+
+
+def test_a_corner_run_counts_once_out_of_domain(found, split):
+    outer = [split.test[name] for name in ("high_mach", "high_altitude", "low_mach", "low_altitude")]
+    pooled = row_of(found.rows, domain="out_of_domain", region="all", variable="u1")["n_runs"]
+    assert pooled == np.logical_or.reduce(outer).sum() < sum(mask.sum() for mask in outer)
+
+
+def test_the_mean_and_spread_over_variables(found, data):
+    where = {"domain": "high_mach", "region": "disturbed"}
+    single = [row_of(found.rows, **where, variable=name) for name in data.names]
+    mean = row_of(found.rows, **where, variable="mean")
+    for key in ("mae", "miscalibration", "crps", "relative_error", "coverage95"):
+        assert mean[key] == pytest.approx(np.mean([row[key] for row in single]), rel=1e-5)
+    for key in ("mae", "miscalibration"):
+        assert mean[f"{key}_spread"] == pytest.approx(np.std([row[key] for row in single]), rel=1e-4)
+        assert [row[f"{key}_spread"] for row in single] == [None] * 4
+    assert mean["largest_std"] == max(row["largest_std"] for row in single)
+
+
+def test_the_spread_out_of_domain_is_over_the_four_domains(found):
+    for variable in ("mean", "T"):
+        outer = [
+            row_of(found.rows, domain=name, region="all", variable=variable)
+            for name in ("high_mach", "high_altitude", "low_mach", "low_altitude")
+        ]
+        pooled = row_of(found.rows, domain="out_of_domain", region="all", variable=variable)
+        for key in ("mae", "miscalibration"):
+            assert pooled[f"{key}_spread"] == pytest.approx(np.std([row[key] for row in outer]), rel=1e-4)
+
+
+def test_curves_are_those_of_the_rows(found, data, oracle, space, split):
+    (mean, std, truth), _ = flat(data, oracle, space, split.test["in_domain"], 0, "all")
+    curve = row_of(found.curves, domain="in_domain", region="all", variable="u1")
+    np.testing.assert_allclose(curve["observed"], calibration.calibration_curve(mean, std, truth)[1], atol=1e-6)
+    assert {row["region"] for row in found.curves} == {"all", "disturbed"}
+    assert {row["variable"] for row in found.curves} == {*data.names, "mean"}
+    assert all(len(row["expected"]) == len(row["observed"]) == 100 for row in found.curves)
+
+
+def test_cases_are_the_runs_of_their_domains(found, data, split, space, oracle):
+    rows = [row for row in found.cases if row["domain"] == "high_mach" and row["variable"] == "T"]
+    chosen = data.parameters[split.test["high_mach"]]
+    assert [(row["mach"], row["altitude_km"]) for row in rows] == [tuple(c) for c in chosen]
+    case = int(np.flatnonzero(split.test["high_mach"])[1])
+    expected = np.abs(normalized(space, oracle.mean[case]) - normalized(space, data.fields[case]))[3].mean()
+    assert rows[1]["mae"] == pytest.approx(expected, rel=1e-5)
+    assert 0 < rows[1]["coverage90"] < 1
+    assert not [row for row in found.cases if row["domain"] == "out_of_domain"]
+
+
+def near(value):
+    """Equal but for the order of sums."""
+    return value if value is None else pytest.approx(value, rel=1e-4)
+
+
+def test_blocks_and_chunks_change_nothing(oracle, data, split, space, found, monkeypatch):
+    monkeypatch.setattr(evaluation, "POINTS_AT_ONCE", 3 * data.n_points)
+    monkeypatch.setattr(tally, "CHUNK", 40)
+    again = evaluate(oracle, data, split.test, space)
+    assert again.curves == found.curves
+    for row, expected in zip(again.rows, found.rows, strict=True):
+        assert [row[key] for key in KEYS] == [near(expected[key]) for key in KEYS]
+
+
+def test_one_part_of_the_std_alone(oracle, data, split, space, found):
+    epistemic = evaluate(oracle, data, split.test, space, part="epistemic", regions=["all"])
+    assert {row["region"] for row in epistemic.rows} == {"all"}
+    for row in epistemic.rows:
+        whole = row_of(found.rows, **{key: row[key] for key in ("domain", "region", "variable")})
+        assert row["mean_std"] == pytest.approx(0.6 * whole["mean_std"], rel=1e-5)
+        assert row["mae"] == whole["mae"]
+    with pytest.raises(SureflowError, match=r"part='aleatoric' is not a part .* epistemic, discrepancy"):
+        evaluate(oracle, data, split.test, space, part="aleatoric")
+
+
+def test_a_model_without_bars_has_errors_alone(data, split, space, found):
+    plain = evaluate(Oracle(data, bars=False), data, split.test, space)
+    for row, with_bars in zip(plain.rows, found.rows, strict=True):
+        assert row["mae"] == with_bars["mae"]
+        assert row["mae_spread"] == with_bars["mae_spread"]
+        assert all(row[key] is None for key in KEYS[5:-1])
+    assert plain.curves == plain.histogram == []
+    assert {row["coverage90"] for row in plain.cases} == {None}
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e120])
+def test_explosions_end_in_nothing_rather_than_in_nan(data, split, space, value):
+    oracle = Oracle(data)
+    case = int(np.flatnonzero(split.test["high_mach"])[0])
+    oracle.mean[case, 1, 5] = value
+    oracle.parts["epistemic"][case, 0, 3] = value
+    rows = evaluate(oracle, data, split.test, space).rows
+    json.dumps(rows, allow_nan=False)
+    assert row_of(rows, domain="high_mach", region="all", variable="T")["mae"] is not None
+    if value != 1e120:
+        assert row_of(rows, domain="high_mach", region="all", variable="u2")["mae"] is None
+
+
+def test_bars_of_zero_have_no_likelihood_but_a_crps(data, split, space):
+    oracle = Oracle(data)
+    oracle.parts = {"epistemic": np.zeros_like(oracle.std)}
+    row = row_of(evaluate(oracle, data, split.test, space).rows, domain="in_domain", region="all", variable="u1")
+    assert row["crps"] == row["mae"] > 0
+    assert row["nll"] is row["z_rms"] is row["spearman"] is None
+    assert row["coverage95"] == row["largest_std"] == 0
+
+
+def test_runs_of_ones_own_have_one_region(oracle, data, split, space):
+    own = replace(data, gas=None, free_stream=None)
+    assert {row["region"] for row in evaluate(oracle, own, split.test, space).rows} == {"all"}
+
+
+def test_an_empty_domain_has_no_rows_and_none_at_all_is_refused(oracle, data, split, space):
+    nothing = np.zeros(len(data.parameters), bool)
+    rows = evaluate(oracle, data, {"in_domain": split.test["in_domain"], "out_of_domain": nothing}, space).rows
+    assert {row["domain"] for row in rows} == {"in_domain"}
+    with pytest.raises(SureflowError, match="no run is left to evaluate on"):
+        evaluate(oracle, data, {"in_domain": nothing}, space)
+
+
+def test_a_prediction_on_another_mesh_is_refused(data, split, space):
+    other = Oracle(replace(synthetic.dataset(shape=(4, 6))))
+    with pytest.raises(SureflowError, match="another mesh or other variables"):
+        evaluate(other, data, split.test, space)
+    with pytest.raises(SureflowError, match="region 'wake' is not one of all, disturbed"):
+        evaluate(other, data, split.test, space, regions=["wake"])
+
+
+def test_labels_come_first(found):
+    row = labelled(found.rows, label="ensemble", runs=205)[0]
+    assert list(row)[:3] == ["label", "runs", "domain"]
+
+
+def test_histograms_hold_every_point(found, data, split):
+    edges, counts = std_histogram(np.array([0.0, 1e-9, 0.02, 0.02, 1e9, np.inf, np.nan]))
+    assert counts[0] == 2
+    assert counts[-1] == 2
+    assert counts[np.searchsorted(edges, np.log10(0.02)) - 1] == 2
+    row = row_of(found.histogram, domain="high_mach", variable="rho")
+    assert len(row["edges"]) == len(row["counts"]) + 1
+    assert sum(row["counts"]) == split.test["high_mach"].sum() * data.n_points
