@@ -1,0 +1,127 @@
+"""What a model says about runs that it has not seen: K folds over the runs, and sides of their domain left out."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Self
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from sureflow.data.dataset import FEWEST_RUNS, Dataset
+from sureflow.errors import SureflowError
+from sureflow.uq.domain import TrainingDomain
+from sureflow.uq.predictive import Predictive
+
+Conditions = Float[np.ndarray, "case parameter"]
+Fields = Float[np.ndarray, "case variable point"]
+# Conditions in; mean and parts (case, variable, point) in physical units out.
+Predict = Callable[[Conditions], Predictive]
+# Some of the training runs in; a model of them out. Everything (normalizer, scaling, basis) is fitted again on those runs.
+Fit = Callable[[Dataset], Predict]
+# Fields and their conditions in; the physical size of one unit of the calibration's space at each condition out.
+Unit = Callable[[Fields, Conditions], Float[np.ndarray, "case variable point-or-1"]]
+
+# How deep into the training ranges sides are left out: what is taught about distances, and by how many refits.
+DEPTHS = (0.05, 0.1, 0.15, 0.2, 0.25)
+FOLDS = 10
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Runs that are left out of a fit, and which of them are then predicted."""
+
+    left_out: Bool[np.ndarray, " case"]
+    predicted: Bool[np.ndarray, " case"]
+
+
+@dataclass(frozen=True)
+class HeldOutRuns:
+    """Errors of predictions of runs that their model had not seen, in units of the calibration's space.
+
+    `std` is the model's own at the nearest condition inside of its hull, 1 where it gives none; `displacement` leads from
+    there to the condition, and `position` is that of the condition in the box of the whole training domain, both in widths
+    of that box.
+    """
+
+    error: Fields
+    std: Fields
+    displacement: Conditions
+    position: Conditions
+
+    def __len__(self) -> int:
+        return len(self.error)
+
+    @property
+    def distance(self) -> Float[np.ndarray, " case"]:
+        return np.linalg.norm(self.displacement, axis=1)
+
+    def select(self, runs: Bool[np.ndarray, " case"] | Int[np.ndarray, " case"]) -> Self:
+        return type(self)(**{name: values[runs] for name, values in vars(self).items()})
+
+
+def joined(parts: Sequence[HeldOutRuns]) -> HeldOutRuns:
+    """Several sets of held-out runs as one."""
+    return HeldOutRuns(
+        **{item.name: np.concatenate([getattr(part, item.name) for part in parts]) for item in fields(HeldOutRuns)}
+    )
+
+
+def random_folds(n_runs: int, folds: int = FOLDS, seed: int = 0) -> list[Fold]:
+    """Every run left out once: `folds` parts of a seeded shuffle, or as many as there are runs."""
+    parts = np.array_split(np.random.default_rng(seed).permutation(n_runs), min(folds, n_runs))
+    masks = [np.isin(np.arange(n_runs), part) for part in parts]
+    return [Fold(mask, mask) for mask in masks if n_runs - mask.sum() >= FEWEST_RUNS]
+
+
+def side_folds(parameters: Conditions, depths: Sequence[float] = DEPTHS) -> list[Fold]:
+    """For every parameter and side: the outer band left out and predicted, in several depths (shares of the range)."""
+    lower, upper = parameters.min(axis=0), parameters.max(axis=0)
+    found: dict[bytes, Fold] = {}
+    for column in np.flatnonzero(upper > lower):
+        from_upper = (upper[column] - parameters[:, column]) / (upper[column] - lower[column])
+        for inward in (from_upper, 1.0 - from_upper):
+            for depth in depths:
+                left_out = inward < depth
+                kept = parameters[~left_out]
+                if len(kept) >= FEWEST_RUNS and np.ptp(kept[:, column]) > 0:
+                    found.setdefault(left_out.tobytes(), Fold(left_out, left_out))
+    return list(found.values())
+
+
+def held_out_predictions(
+    fit: Fit,
+    training: Dataset,
+    folds: Sequence[Fold],
+    unit: Unit,
+    on_fold: Callable[[int], None] = lambda done: None,
+) -> HeldOutRuns:
+    """Every fold's runs as predicted by a model of the others. No run but those of `training` is read."""
+    if not folds:
+        raise SureflowError(
+            f"{len(training.parameters)} training runs are too few to leave some out: at least {FEWEST_RUNS + 1} are needed"
+        )
+    whole = TrainingDomain(training.parameter_names, training.parameters)
+    parts = []
+    for done, fold in enumerate(folds):
+        kept = training.select(~fold.left_out)
+        parts.append(unseen_predictions(fit(kept), training.select(fold.predicted), kept.parameters, whole, unit))
+        on_fold(done + 1)
+    return joined(parts)
+
+
+def unseen_predictions(
+    predict: Predict, unseen: Dataset, trained_on: Conditions, whole: TrainingDomain, unit: Unit
+) -> HeldOutRuns:
+    """Errors of a model of the runs at `trained_on` on others, with displacements in widths of the `whole` domain."""
+    domain = TrainingDomain(whole.names, trained_on)
+    nearest = domain.nearest(unseen.parameters)
+    mean = np.asarray(predict(unseen.parameters).mean, float)
+    inside = predict(nearest)
+    size = unit(mean, unseen.parameters)
+    std = np.ones_like(mean) if inside.std is None else inside.std / unit(np.asarray(inside.mean), nearest)
+    return HeldOutRuns(
+        error=(mean - unseen.fields) / size,
+        std=std,
+        displacement=(unseen.parameters - nearest) / whole.width,
+        position=(unseen.parameters - whole.lower) / whole.width,
+    )

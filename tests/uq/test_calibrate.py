@@ -1,0 +1,144 @@
+import json
+
+import numpy as np
+import pytest
+
+from sureflow.errors import SureflowError
+from sureflow.uq.calibrate import Calibration, fit_calibration
+from sureflow.uq.folds import HeldOutRuns
+
+VARIABLES, POINTS, PARAMETERS = 2, 60, 2
+rng = np.random.default_rng(0)
+# Bars that a model claims, and by how much they are wrong at each point.
+CLAIMED = rng.uniform(0.5, 2.0, size=(VARIABLES, POINTS))
+WRONG_BY = np.linspace(0.5, 4.0, POINTS) * np.array([[1.0], [3.0]])
+FAR_PATTERN = 300 * np.linspace(10.0, 1.0, POINTS) * np.array([[1.0], [2.0]])
+
+
+def inside_runs(runs: int, seed: int) -> HeldOutRuns:
+    rng = np.random.default_rng(seed)
+    size = np.broadcast_to(CLAIMED, (runs, *CLAIMED.shape))
+    error = size * WRONG_BY * rng.normal(size=size.shape)
+    return HeldOutRuns(error, size, np.zeros((runs, PARAMETERS)), rng.uniform(size=(runs, PARAMETERS)))
+
+
+def runs_above(distances: np.ndarray, seed: int, trend: float = 0.0) -> HeldOutRuns:
+    """Runs left out above the range of parameter 0: their error grows as distance^1.5 exp(trend location)."""
+    rng = np.random.default_rng(seed)
+    runs = len(distances)
+    size = np.broadcast_to(CLAIMED, (runs, *CLAIMED.shape))
+    position = np.stack([rng.uniform(0.75, 1.0, size=runs), np.full(runs, 0.5)], axis=1)
+    growth = distances**1.5 * np.exp(trend * (position[:, 0] - 1.0))
+    error = np.hypot(size * WRONG_BY, growth[:, None, None] * FAR_PATTERN) * rng.normal(size=size.shape)
+    return HeldOutRuns(error, size, np.stack([distances, np.zeros(runs)], axis=1), position)
+
+
+def above(distance: float, runs: int) -> np.ndarray:
+    return np.tile([distance, 0.0], (runs, 1))
+
+
+@pytest.fixture(scope="module")
+def calibration() -> Calibration:
+    distances = np.repeat(np.array([0.04, 0.08, 0.16, 0.25]), 25)
+    return fit_calibration(inside_runs(100, 1), runs_above(distances, 2), exact=False)
+
+
+def shares(calibration: Calibration, runs: HeldOutRuns, half_width: float) -> np.ndarray:
+    """Share of points inside, by variable."""
+    std = calibration.std(runs.std, runs.displacement)
+    return (np.abs(runs.error) <= half_width * std).mean(axis=(0, 2))
+
+
+def test_bars_inside_hold_their_shares_on_runs_to_come(calibration):
+    fresh = inside_runs(200, 3)
+    np.testing.assert_allclose(shares(calibration, fresh, 0.6745), 0.5, atol=0.04)
+    np.testing.assert_allclose(shares(calibration, fresh, 1.645), 0.9, atol=0.03)
+
+
+def test_the_scale_follows_the_point(calibration):
+    assert np.corrcoef(calibration.scale.ravel(), WRONG_BY.ravel())[0, 1] > 0.95
+
+
+@pytest.mark.parametrize("distance", [0.06, 0.2, 0.4])
+def test_bars_outside_hold_their_shares_at_distances_between_and_beyond(calibration, distance):
+    fresh = runs_above(np.full(100, distance), 4)
+    np.testing.assert_allclose(shares(calibration, fresh, 0.6745), 0.5, atol=0.08)
+    np.testing.assert_allclose(shares(calibration, fresh, 1.645), 0.9, atol=0.06)
+
+
+def test_the_law_of_growth_is_recovered(calibration):
+    np.testing.assert_allclose(calibration.exponent[1], 1.5, atol=0.25)
+    np.testing.assert_allclose(calibration.trend[1], 0.0, atol=0.8)
+
+
+def test_a_trend_towards_the_edge_is_carried_on():
+    distances = np.repeat(np.array([0.04, 0.08, 0.16, 0.25]), 25)
+    fitted = fit_calibration(inside_runs(40, 1), runs_above(distances, 2, trend=3.0), exact=False)
+    np.testing.assert_allclose(fitted.trend[1], 3.0, atol=0.8)
+
+
+def test_bars_grow_with_distance_on_every_side(calibration):
+    for direction in np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [0.7, -0.7]]):
+        steps = np.linspace(0, 0.5, 7)[:, None] * direction
+        std = calibration.std(np.broadcast_to(CLAIMED, (7, *CLAIMED.shape)), steps)
+        assert (np.diff(std, axis=0) > 0).all()
+
+
+def test_a_side_that_was_not_taught_is_as_wide_as_the_widest(calibration):
+    np.testing.assert_array_equal(calibration.pattern[2], calibration.pattern[1])
+
+
+def test_distances_beyond_what_was_taught_are_out_of_reach(calibration):
+    assert calibration.reach == 2 * 0.25
+
+
+def test_conformal_factors_cover_in_the_mean(calibration):
+    fresh = inside_runs(200, 5)
+    std = calibration.std(fresh.std, fresh.displacement)
+    for level in (0.5, 0.9, 0.95):
+        covered = (np.abs(fresh.error) <= calibration.half_width(std, level)).mean()
+        assert level - 0.02 <= covered <= level + 0.05
+    whole = np.abs(fresh.error) <= calibration.half_width(std, 0.9, simultaneous=True)
+    assert whole.all(axis=2).mean() == pytest.approx(0.9, abs=0.07)
+    with pytest.raises(SureflowError, match="level=0.8 was not calibrated: choose one of 0.5, 0.9, 0.95"):
+        calibration.half_width(std, 0.8)
+
+
+def test_the_guarantee_holds_over_repetitions_with_fitted_bars():
+    """Half of the runs shape the bars and the others give the factors: the mean share of runs to come is the level."""
+    covered = []
+    for repetition in range(200):
+        fitted = fit_calibration(inside_runs(18, 1000 + repetition), exact=True)
+        fresh = inside_runs(5, 9000 + repetition)
+        std = fitted.std(fresh.std, fresh.displacement)
+        covered.append((np.abs(fresh.error) <= fitted.half_width(std, 0.9)).mean())
+    error = 3 * np.std(covered) / np.sqrt(len(covered))
+    assert 0.9 - error <= np.mean(covered) <= 1.0
+
+
+def test_few_runs_leave_a_level_open_and_fewer_are_refused():
+    few = fit_calibration(inside_runs(6, 1), exact=False)
+    assert np.isinf(few.factors[0.9]).all()
+    assert np.isfinite(few.factors[0.5]).all()
+    with pytest.raises(SureflowError, match="4 held-out runs are too few to calibrate with: at least 5"):
+        fit_calibration(inside_runs(4, 1), exact=False)
+
+
+def test_a_round_trip_through_json_and_arrays_is_exact(calibration):
+    few = fit_calibration(inside_runs(6, 1), exact=True)
+    for one in (calibration, few):
+        again = Calibration.from_parts(json.loads(json.dumps(one.to_dict())), one.to_tensors())
+        own, displacement = inside_runs(3, 7).std, above(0.3, 3)
+        np.testing.assert_array_equal(again.std(own, displacement), one.std(own, displacement))
+        assert (again.factors, again.band_factors) == (one.factors, one.band_factors)
+        assert (again.runs, again.exact, again.reach) == (one.runs, one.exact, one.reach)
+
+
+def test_points_without_error_or_bar_do_no_harm():
+    runs = inside_runs(20, 1)
+    error, std = runs.error.copy(), runs.std.copy()
+    error[:, :, :10] = std[:, :, :10] = 0.0
+    fitted = fit_calibration(HeldOutRuns(error, std, runs.displacement, runs.position), exact=False)
+    assert np.isfinite(fitted.scale).all()
+    assert (fitted.std(std, runs.displacement)[:, :, :10] == 0).all()
+    assert np.isfinite(fitted.factors[0.9]).all()
