@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 help:
 	@echo "make install   the virtual environment $(VENV), from pinned requirements"
 	@echo "make test      install, then ruff, pyright and pytest"
-	@echo "make study     install, then compute a small campaign and draw it"
+	@echo "make study     install, then the quick study: runs, models, evaluation, report (minutes)"
 	@echo "make verify    install, then the 441-run sweep and docs/verification.md (about half an hour)"
 	@echo "make lock      pin the requirements again (needs uv)"
 	@echo "make clean     remove the virtual environment"
@@ -35,8 +35,7 @@ test: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 study: install
-	$(BIN)/sureflow generate study/runs.zarr --preset quick
-	$(BIN)/sureflow info study/runs.zarr --figure study/runs.png --overwrite
+	$(BIN)/sureflow study --preset quick --output study
 
 verify: install
 	$(BIN)/python benchmarks/sweep.py

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sureflow.data.dataset import Dataset
-from sureflow.data.split import AllRuns, PaperDomains, RandomRuns
+from sureflow.data.split import AllRuns, PaperDomains, RandomRuns, space_filling
 from sureflow.errors import SureflowError
 
 
@@ -77,3 +77,14 @@ def test_other_splits(runs):
     split = RandomRuns(test_runs=41)(runs)
     assert split.test["in_domain"].sum() == 41
     np.testing.assert_array_equal(split.train, ~split.test["in_domain"])
+
+
+def test_space_filling_runs_span_the_box():
+    grid = np.array([(m, a) for m in np.arange(12.0, 29.0) for a in np.arange(26.0, 55.0, 2.0)])
+    four = grid[space_filling(grid, 4)]
+    assert {tuple(run) for run in four} == {(12.0, 26.0), (28.0, 54.0), (12.0, 54.0), (28.0, 26.0)}
+    sixteen = space_filling(grid, 16)
+    assert sixteen.sum() == 16
+    assert not (space_filling(grid, 4) & ~sixteen).any()  # fewer runs are a part of more
+    with pytest.raises(SureflowError, match="runs=300 of 255 training runs"):
+        space_filling(grid, 300)

@@ -4,7 +4,7 @@ from dataclasses import dataclass as plain_dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from pydantic import Field, NonNegativeInt, PositiveInt
 from pydantic.dataclasses import dataclass
 
@@ -112,3 +112,23 @@ def _require_runs(masks: dict[str, Mask]) -> None:
                 f"the split leaves {name} without a run: compute runs there, choose split.mach and split.altitude_km "
                 'to suit these runs, or split.kind = "all"'
             )
+
+
+def space_filling(parameters: Float[np.ndarray, "case parameter"], count: int) -> Mask:
+    """`count` runs that lie far from each other: the corner first, then always the run farthest from those taken.
+
+    Distances are in widths of the box of all runs. The corners and edges come early, so that few runs span the box.
+    """
+    if not 1 <= count <= len(parameters):
+        raise SureflowError(f"runs={count} of {len(parameters)} training runs cannot be chosen: give 1..{len(parameters)}")
+    width = np.ptp(parameters, axis=0)
+    scaled = (parameters - parameters.min(axis=0)) / np.where(width > 0, width, 1.0)
+    taken = np.zeros(len(parameters), bool)
+    distance = np.full(len(parameters), np.inf)
+    newest = int(np.argmin(scaled.sum(axis=1)))
+    for _ in range(count):
+        taken[newest] = True
+        distance = np.minimum(distance, np.linalg.norm(scaled - scaled[newest], axis=1))
+        distance[taken] = -1.0
+        newest = int(np.argmax(distance))
+    return taken

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from sureflow import artifact
-from sureflow.data.dataset import Dataset
-from sureflow.data.normalize import Standard
-from sureflow.data.split import Split
 from sureflow.evaluate.evaluation import evaluate, labelled
 from sureflow.evaluate.results import Results
 from sureflow.files import write_atomically
-from sureflow.study.settings import Entry, StudySettings
+from sureflow.study.data import StudyData
+from sureflow.study.settings import Entry
 from sureflow.surrogate import Surrogate
 from sureflow.uq.predictive import EPISTEMIC, Predictive
 
@@ -23,24 +21,12 @@ from sureflow.uq.predictive import EPISTEMIC, Predictive
 FURTHER_UQ = {"evidential": [("evidential-epistemic", "evidential-epistemic", EPISTEMIC)]}
 
 
-def metric_space(dataset: Dataset, split: Split) -> Standard:
-    """The one space of all metrics: raw variables by mean and standard deviation of the training runs."""
-    return Standard.fit(dataset.fields[split.train], axis=(0, 2))
-
-
-def evaluate_model(
-    folder: Path,
-    entry: Entry,
-    dataset: Dataset,
-    split: Split,
-    shown: tuple[float, float],
-    advance: Callable[[float], None],
-) -> None:
+def evaluate_model(folder: Path, entry: Entry, data: StudyData, advance: Callable[[float], None]) -> None:
     """`evaluation/<label>.json` with rows, cases, curves and histograms, and `.npz` with the fields that are drawn."""
     surrogate = artifact.load(folder / "models" / entry.label)
-    space = metric_space(dataset, split)
+    tests = data.split_of(entry).test
     kinds = [(entry.label, entry.uq, None), *FURTHER_UQ.get(entry.uq, [])]
-    n_tested = int(np.logical_or.reduce(list(split.test.values())).sum()) * len(kinds)
+    n_tested = int(np.logical_or.reduce(list(tests.values())).sum()) * len(kinds)
     done = 0
 
     def predict(conditions: np.ndarray) -> Predictive:
@@ -57,20 +43,20 @@ def evaluate_model(
             "uq": uq,
             "scaling": "none",
             "coordinates": entry.coordinates,
-            "runs": int(split.train.sum()),
+            "runs": int(data.trained_on(entry).sum()),
         }
-        evaluation = evaluate(predict, dataset, split.test, space, part=part)
+        evaluation = evaluate(predict, data.runs, tests, data.space, part=part)
         found["rows"] += labelled(evaluation.rows, **identity)
         found["cases"] += labelled(evaluation.cases, **identity)
         found["curves"] += labelled(evaluation.curves, **identity)
         found["histogram"] += labelled(evaluation.histogram, **identity)
     write_atomically(folder / "evaluation" / f"{entry.label}.json", json.dumps(found, allow_nan=False).encode())
-    write_arrays(folder / "evaluation" / f"{entry.label}.npz", shown_fields(entry.label, surrogate, shown))
+    write_arrays(folder / "evaluation" / f"{entry.label}.npz", shown_fields(entry.label, surrogate, data))
 
 
-def shown_fields(label: str, surrogate: Surrogate, shown: tuple[float, float]) -> dict[str, np.ndarray]:
+def shown_fields(label: str, surrogate: Surrogate, data: StudyData) -> dict[str, np.ndarray]:
     """Mean and standard deviation (variable, nj, ni) of the condition whose fields are drawn."""
-    predictive = surrogate.predictive(np.array([shown], float))
+    predictive = surrogate.predictive(data.runs.parameters[[data.shown]])
     arrays = {f"{label}__mean": predictive.mean[0]}
     if predictive.std is not None:
         arrays[f"{label}__std"] = predictive.std[0]
@@ -88,12 +74,11 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
     write_atomically(path, buffer.getvalue())
 
 
-def collect(
-    folder: Path, settings: StudySettings, dataset: Dataset, split: Split, scores: list[dict[str, Any]]
-) -> None:
+def collect(folder: Path, data: StudyData, scores: list[dict[str, Any]]) -> None:
     """results.json and maps.npz of the whole study."""
     found: dict[str, list[dict[str, Any]]] = {"rows": [], "cases": [], "curves": [], "histogram": []}
-    maps = true_fields(dataset, split, settings.split.shown)
+    settings, runs, split = data.settings, data.runs, data.split
+    maps = true_fields(data)
     for entry in settings.models:
         evaluated = json.loads((folder / "evaluation" / f"{entry.label}.json").read_bytes())
         for kind, rows in found.items():
@@ -101,20 +86,19 @@ def collect(
         with np.load(folder / "evaluation" / f"{entry.label}.npz") as arrays:
             maps |= dict(arrays)
     write_arrays(folder / "maps.npz", maps)
-    space = metric_space(dataset, split)
     chosen = min(scores, key=lambda score: score["mae"]) if scores else {}
     Results(
         configuration=settings.model_dump(mode="json", exclude_none=True),
         data={
-            "checksum": dataset.checksum,
+            "checksum": data.checksum,
             "runs": {
                 "train": int(split.train.sum()),
                 "test": {name: int(mask.sum()) for name, mask in split.test.items()},
                 "left_out": split.left_out,
-                "not_converged": dataset.left_out,
+                "not_converged": runs.left_out,
             },
-            "points": dataset.n_points,
-            "space": {"mean": space.mean.tolist(), "std": space.std.tolist()},
+            "points": runs.n_points,
+            "space": {"mean": data.space.mean.tolist(), "std": data.space.std.tolist()},
         },
         selection={"candidates": scores, "chosen": chosen},
         histories=[row for entry in settings.models for row in training_history(folder, entry)],
@@ -122,18 +106,17 @@ def collect(
     ).write(folder)
 
 
-def true_fields(dataset: Dataset, split: Split, shown: tuple[float, float]) -> dict[str, np.ndarray]:
+def true_fields(data: StudyData) -> dict[str, np.ndarray]:
     """The run that is drawn, its mesh, and the space of the metrics."""
-    if dataset.mesh is None:
+    mesh = data.runs.mesh
+    if mesh is None:
         return {}
-    case = np.flatnonzero((dataset.parameters == shown).all(axis=1))
-    space = metric_space(dataset, split)
     return {
-        "node_x": dataset.mesh.node_x,
-        "node_r": dataset.mesh.node_r,
-        "truth": dataset.fields[case[0]].reshape(-1, *dataset.mesh.shape),
-        "space_mean": space.mean,
-        "space_std": space.std,
+        "node_x": mesh.node_x,
+        "node_r": mesh.node_r,
+        "truth": data.runs.fields[data.shown].reshape(-1, *mesh.shape),
+        "space_mean": data.space.mean,
+        "space_std": data.space.std,
     }
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from sureflow import artifact
 from sureflow.campaign.cluster import local_workers, usable_cores
 from sureflow.campaign.lock import lock_store
-from sureflow.campaign.run import Standing, run_campaign
+from sureflow.campaign.run import Standing, provenance_path, run_campaign
 from sureflow.campaign.settings import load_campaign
 from sureflow.data.dataset import Dataset
 from sureflow.data.schema import first_difference
-from sureflow.data.split import Split
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 from sureflow.report.page import write_report
+from sureflow.study.data import StudyData
 from sureflow.study.evaluation import collect, evaluate_model
 from sureflow.study.settings import Entry, StudySettings, load_study
 from sureflow.study.stages import Stage, content_hash
@@ -35,16 +35,13 @@ def run_study(folder: Path, settings: StudySettings, watch: Watch, *, overwrite:
         study = Study(folder, settings, campaign, watch, Costs(settings, campaign), read_clock(folder))
         watch.begin(study.costs.total)
         make_runs(study)
-        dataset = Dataset.from_store(folder / RUNS)
-        split = settings.split(dataset)
-        training = dataset.select(split.train)
-        training.require_trainable()
-        train = select(study, training)
+        data = StudyData(Dataset.from_store(folder / RUNS), settings)
+        train = select(study, data.training)
         for entry in settings.models:
-            train_model(study, entry, train, training)
+            train_model(study, entry, train, data.training_of(entry))
         for entry in settings.models:
-            evaluate_stage(study, entry, dataset, split)
-        finish(study, dataset, split)
+            evaluate_stage(study, entry, data)
+        finish(study, data)
         watch.advance(study.costs.total, "done")
     return folder / "report.html"
 
@@ -64,13 +61,15 @@ def accept(folder: Path, settings: StudySettings, *, overwrite: bool) -> None:
                 f"{folder} holds a study with other settings ({difference.removeprefix('study.')}): choose another "
                 "folder, or pass --overwrite to do again what they change"
             )
-    elif folder.exists() and any(entry.name != RUNS for entry in visible(folder)) and not overwrite:
-        raise SureflowError(f"{folder} holds something else and no {STUDY}: choose another folder")
+    elif not overwrite and foreign(folder):
+        raise SureflowError(f"{folder} holds {foreign(folder)[0]} but no {STUDY}: choose another folder")
     write_atomically(path, settings.to_toml().encode())
 
 
-def visible(folder: Path) -> list[Path]:
-    return [entry for entry in folder.iterdir() if not entry.name.startswith(".")]
+def foreign(folder: Path) -> list[str]:
+    """What a folder holds besides runs, which may have been made before the study."""
+    own = (RUNS, provenance_path(folder / RUNS).name)
+    return sorted(entry.name for entry in folder.iterdir() if entry.name not in own and not entry.name.startswith("."))
 
 
 @contextlib.contextmanager
@@ -115,13 +114,13 @@ def make_runs(study: Study) -> None:
         write_provenance(study)
 
 
-def evaluate_stage(study: Study, entry: Entry, dataset: Dataset, split: Split) -> None:
+def evaluate_stage(study: Study, entry: Entry, data: StudyData) -> None:
     name, folder = f"evaluate {entry.label}", study.folder / "models" / entry.label
     inputs = {
         "model": content_hash(folder / artifact.MANIFEST),
         "weights": content_hash(folder / artifact.WEIGHTS),
-        "runs": dataset.checksum,
-        "split": asdict(study.settings.split),
+        "runs": data.checksum,
+        "split": asdict(entry.split(study.settings.split)),
     }
     outputs = [f"evaluation/{entry.label}.json", f"evaluation/{entry.label}.npz"]
 
@@ -130,12 +129,12 @@ def evaluate_stage(study: Study, entry: Entry, dataset: Dataset, split: Split) -
 
     def make() -> None:
         (study.folder / "evaluation").mkdir(exist_ok=True)
-        evaluate_model(study.folder, entry, dataset, split, study.settings.split.shown, advance)
+        evaluate_model(study.folder, entry, data, advance)
 
     study.stage(Stage(name, inputs, outputs, make), study.costs.before[name])
 
 
-def finish(study: Study, dataset: Dataset, split: Split) -> None:
+def finish(study: Study, data: StudyData) -> None:
     """results.json and maps.npz from all evaluations, and the report from these."""
     labels = [entry.label for entry in study.settings.models]
     evaluated = {
@@ -145,7 +144,7 @@ def finish(study: Study, dataset: Dataset, split: Split) -> None:
     }
     found = scores(study)
     inputs = {"evaluations": evaluated, "selection": found, "study": content_hash(study.folder / STUDY)}
-    make = partial(collect, study.folder, study.settings, dataset, split, found)
+    make = partial(collect, study.folder, data, found)
     study.stage(Stage("results", inputs, ["results.json", "maps.npz"], make), study.costs.before["report"])
     written = {name: content_hash(study.folder / name) for name in ("results.json", "maps.npz")}
     report = Stage("report", written, ["report.html"], lambda: write_report(study.folder))

@@ -57,7 +57,8 @@ class Selection(Section):
 class Entry(Section):
     """One model of the study. `uq` is short for a head and a number of members, as in an experiment.
 
-    `train` overrides the study's training settings for this model alone.
+    `train` overrides the study's training settings for this model alone; `split_seed` draws other test runs for it;
+    `runs` lets it learn from so many of the training runs, chosen space-filling.
     """
 
     label: Label
@@ -67,6 +68,8 @@ class Entry(Section):
     model: AnyModel = DeepONetSettings(fourier_octaves=0)
     head: AnyHead
     train: dict[str, Any] = {}
+    split_seed: NonNegativeInt | None = None
+    runs: PositiveInt | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -76,6 +79,9 @@ class Entry(Section):
             return values  # the field `uq` says what is wrong
         name, members = UQ[values["uq"]]
         return values | {"members": values.get("members", members), "head": {"name": name} | values.get("head", {})}
+
+    def split(self, split: PaperDomains) -> PaperDomains:
+        return split if self.split_seed is None else replace(split, seed=self.split_seed)
 
     def recipe(self, train: TrainSettings) -> Recipe:
         settings = TrainSettings(**{**vars_of(train), **self.train})

@@ -1,0 +1,57 @@
+"""The runs of a study: which of them each model learns from, which test it, and the one space of all metrics."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sureflow.data.dataset import Dataset
+from sureflow.data.normalize import Standard
+from sureflow.data.split import Mask, Split, space_filling
+from sureflow.study.settings import Entry, StudySettings
+
+
+@dataclass(frozen=True)
+class StudyData:
+    """All runs, and what the settings make of them."""
+
+    runs: Dataset
+    settings: StudySettings
+
+    @cached_property
+    def split(self) -> Split:
+        return self.settings.split(self.runs)
+
+    @cached_property
+    def training(self) -> Dataset:
+        """The training runs of the study's own split, from which the training settings are chosen."""
+        training = self.runs.select(self.split.train)
+        training.require_trainable()
+        return training
+
+    @cached_property
+    def space(self) -> Standard:
+        """The raw variables by mean and standard deviation of all training runs, for every model alike."""
+        return Standard.fit(self.training.fields, axis=(0, 2))
+
+    @cached_property
+    def checksum(self) -> str:
+        return self.runs.checksum
+
+    def split_of(self, entry: Entry) -> Split:
+        return self.split if entry.split_seed is None else entry.split(self.settings.split)(self.runs)
+
+    def trained_on(self, entry: Entry) -> Mask:
+        """The runs that a model learns from."""
+        train = self.split_of(entry).train.copy()
+        if entry.runs is not None:
+            train[np.flatnonzero(train)] = space_filling(self.runs.parameters[train], entry.runs)
+        return train
+
+    def training_of(self, entry: Entry) -> Dataset:
+        return self.runs.select(self.trained_on(entry))
+
+    @property
+    def shown(self) -> int:
+        """The run whose fields are drawn."""
+        return int(np.flatnonzero((self.runs.parameters == self.settings.split.shown).all(axis=1))[0])
