@@ -1,5 +1,6 @@
 """A trained model as its user meets it: conditions in, fields with error bars out, in physical units."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +10,14 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from sureflow.data.dataset import PHYSICAL, Dataset, Mesh
-from sureflow.data.locate import points_in
+from sureflow.data.locate import cell_index, interpolate, points_in
 from sureflow.data.normalize import Normalizer
+from sureflow.data.scaling import NoScaling, Scaling
 from sureflow.errors import SureflowError
+from sureflow.models import FieldModel, FieldModelSettings
 from sureflow.train.loop import Recipe
 from sureflow.uq.domain import TrainingDomain
-from sureflow.uq.ensemble import predict_normalized
+from sureflow.uq.ensemble import member_means, predict_normalized
 from sureflow.uq.predictive import Predictive
 
 METERS = {"units": "m"}
@@ -22,9 +25,13 @@ METERS = {"units": "m"}
 
 @dataclass(frozen=True)
 class Surrogate:
-    """Networks with all that is needed to use them: normalizer, mesh and training domain."""
+    """A model with all that is needed to use it: scaling, normalizer, mesh and training domain.
 
-    recipe: Recipe
+    The model is either networks for single points (`recipe` is a Recipe and `weights` are theirs) or one for whole fields
+    (its settings, and the fitted model). `calibration` is what was learned about its error bars, as plain JSON values.
+    """
+
+    recipe: Recipe | FieldModelSettings
     weights: Any
     normalizer: Normalizer
     coordinates: str
@@ -34,10 +41,20 @@ class Surrogate:
     mesh: Mesh | None
     domain: TrainingDomain
     data_checksum: str
+    scaling: Scaling = NoScaling()
+    calibration: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, training: Dataset, recipe: Recipe, coordinates: str, normalizer: Normalizer, weights: Any):
-        """The surrogate of networks that were trained on `training`."""
+    def of(
+        cls,
+        training: Dataset,
+        recipe: Recipe | FieldModelSettings,
+        coordinates: str,
+        normalizer: Normalizer,
+        weights: Any,
+        scaling: Scaling,
+    ):
+        """The surrogate of a model that was trained on `training`, which is in physical units."""
         return cls(
             recipe=recipe,
             weights=weights,
@@ -49,7 +66,21 @@ class Surrogate:
             mesh=training.mesh,
             domain=TrainingDomain(training.parameter_names, training.parameters),
             data_checksum=training.checksum,
+            scaling=scaling,
         )
+
+    @property
+    def model_name(self) -> str:
+        """deeponet, pod-deeponet, pod-gp or interpolation."""
+        return getattr(self.recipe.model if isinstance(self.recipe, Recipe) else self.recipe, "name")  # noqa: B009
+
+    @property
+    def uq(self) -> str:
+        """Where the error bars come from: the name of a head, ensemble, gp or loo."""
+        if not isinstance(self.recipe, Recipe):
+            return self.recipe.uq
+        head = self.recipe.head.name
+        return "ensemble" if head == "deterministic" and self.recipe.members > 1 else head
 
     def predictive(
         self,
@@ -57,17 +88,63 @@ class Surrogate:
         points: Float[np.ndarray, "point 2"] | None = None,
     ) -> Predictive:
         """Mean and parts (case, variable, point) in physical units, on the training mesh or at physical points."""
-        if points is None:
-            points = self.mesh_points[self.coordinates]
+        inputs = self.scaling.inputs(np.asarray(conditions, float))
+        if isinstance(self.weights, FieldModel):
+            normalized = self.weights.predict(self.normalizer.parameters.forward(inputs))
         else:
-            points = points_in(self.coordinates, self.mesh_points, self.mesh, points)
-        normalized = predict_normalized(
-            self.weights,
-            self.normalizer.network_coordinates(points),
-            self.normalizer.network_parameters(conditions),
-            recipe=self.recipe,
-        )
-        return self.normalizer.physical(normalized)
+            normalized = predict_normalized(
+                self.weights,
+                self.normalizer.network_coordinates(self._model_points(points)),
+                self.normalizer.network_parameters(inputs),
+                recipe=self.recipe,
+            )
+        physical = self.scaling.physical(self.normalizer.physical(normalized), conditions)
+        if points is None or not isinstance(self.weights, FieldModel):
+            return physical
+        parts = {name: self._at_points(part, points) for name, part in physical.parts.items()}
+        return Predictive(self._at_points(physical.mean, points), parts)
+
+    def samples(
+        self, conditions: Float[np.ndarray, "case parameter"], count: int, seed: int = 0
+    ) -> Float[np.ndarray, "sample case variable point"]:
+        """Possible fields on the training mesh in physical units, each one whole: what a derived quantity needs.
+
+        The members of an ensemble, at most `count` of them; else `count` draws.
+        """
+        inputs = self.scaling.inputs(np.asarray(conditions, float))
+        if isinstance(self.weights, FieldModel):
+            rng = np.random.default_rng(seed)
+            drawn = self.weights.samples(self.normalizer.parameters.forward(inputs), count, rng)
+        else:
+            drawn = self._members(inputs)[:count]
+        return self.scaling.inverse(self.normalizer.physical(Predictive(drawn, {})).mean, conditions)
+
+    def _members(self, inputs: Float[np.ndarray, "case parameter"]) -> Float[np.ndarray, "member case variable point"]:
+        if not isinstance(self.recipe, Recipe) or self.recipe.members < 2:
+            raise SureflowError("a single network has no members to sample: train an ensemble, as with --uq ensemble")
+        coordinates = self.normalizer.network_coordinates(self._model_points(None))
+        parameters = self.normalizer.network_parameters(inputs)
+        return np.asarray(member_means(self.weights, coordinates, parameters, recipe=self.recipe))
+
+    def _model_points(self, points: Float[np.ndarray, "point 2"] | None) -> Float[np.ndarray, "point coordinate"]:
+        """The mesh, or physical points, in the coordinates of the networks."""
+        if points is None:
+            return self.mesh_points[self.coordinates]
+        return points_in(self.coordinates, self.mesh_points, self.mesh, points)
+
+    def _at_points(
+        self, fields: Float[np.ndarray, "case variable cell"], points: Float[np.ndarray, "point 2"]
+    ) -> Float[np.ndarray, "case variable point"]:
+        """Fields on the cells of the mesh, interpolated to physical points."""
+        if self.mesh is None:
+            raise SureflowError(
+                f"a {self.model_name} model predicts at points of its own mesh only, since that is not structured: "
+                "leave the points out, or train a deeponet"
+            )
+        index = cell_index(self.mesh, np.asarray(points, float))
+        by_cell = np.moveaxis(np.asarray(fields), 2, 0)
+        found = interpolate(by_cell.reshape(len(by_cell), -1), self.mesh.shape, index)
+        return np.moveaxis(found.reshape(len(points), *by_cell.shape[1:]), 0, 2)
 
     def predict(self, *, points: ArrayLike | None = None, **parameters: ArrayLike) -> xarray.Dataset:
         """Fields at one condition, as in `predict(mach=25, altitude_km=46)`, or at several given as sequences.

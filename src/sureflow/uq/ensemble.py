@@ -43,15 +43,35 @@ def predict_normalized(
     recipe: Recipe,
 ) -> Predictive:
     """Mean and parts (case, variable, point) of all networks, one condition at a time."""
-    static = network_skeleton(recipe.model, recipe.head, coordinates.shape[1], parameters.shape[1])
 
     def condition(psi: Float[Array, " parameter"]) -> Predictive:
-        def network(weights: Any) -> Predictive:
-            output = jax.vmap(eqx.combine(weights, static), (0, None))(coordinates, psi)
-            return jax.vmap(recipe.head.predictive)(output)
-
-        predictive = map_networks(network, weights)
-        by_member = jax.tree.map(lambda a: a.reshape(recipe.members, -1, *a.shape[1:]), predictive)
-        return Ensemble(recipe.members).combine(by_member)
+        return Ensemble(recipe.members).combine(_by_member(weights, coordinates, psi, recipe))
 
     return jax.lax.map(condition, parameters)
+
+
+@partial(jax.jit, static_argnames="recipe")
+def member_means(
+    weights: Any,
+    coordinates: Float[Array, "point coordinate"],
+    parameters: Float[Array, "case parameter"],
+    *,
+    recipe: Recipe,
+) -> Float[Array, "member case variable point"]:
+    """What every member predicts by itself."""
+    means = jax.lax.map(lambda psi: _by_member(weights, coordinates, psi, recipe).mean, parameters)
+    return jnp.swapaxes(means, 0, 1)
+
+
+def _by_member(
+    weights: Any, coordinates: Float[Array, "point coordinate"], psi: Float[Array, " parameter"], recipe: Recipe
+) -> Predictive:
+    """The prediction (member, variable, point) at one condition."""
+    static = network_skeleton(recipe.model, recipe.head, coordinates.shape[1], psi.shape[0])
+
+    def network(weights: Any) -> Predictive:
+        output = jax.vmap(eqx.combine(weights, static), (0, None))(coordinates, psi)
+        return jax.vmap(recipe.head.predictive)(output)
+
+    predictive = map_networks(network, weights)
+    return jax.tree.map(lambda a: a.reshape(recipe.members, -1, *a.shape[1:]), predictive)

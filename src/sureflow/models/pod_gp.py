@@ -1,0 +1,188 @@
+"""A Gaussian process over the parameters for every POD coefficient: few runs, and error bars from the start."""
+
+from dataclasses import dataclass as plain_dataclass
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+from pydantic import Field, PositiveInt
+from pydantic.dataclasses import dataclass
+from scipy.optimize import minimize
+from tinygp import GaussianProcess, kernels, transforms
+
+from sureflow.models.field import FieldModel, FieldModelSettings, Fields, Inputs, Samples, require_distinct, require_runs
+from sureflow.models.field import varying as varying_parameters
+from sureflow.models.pod import combine, pod
+from sureflow.runtime import double_precision
+from sureflow.settings import STRICT
+from sureflow.uq.predictive import DISCREPANCY, EPISTEMIC, Predictive
+
+# Runs and conditions are padded to multiples of these, so that one program serves many folds and queries.
+PAD_RUNS = 32
+PAD_CONDITIONS = 8
+
+# Coefficients have unit variance; a prior this wide leaves constant and slopes of the mean to the data.
+WIDE = 100.0
+PADDING_NOISE = 1e6
+
+# Bounds and beginnings of the logarithms: amplitude^2, noise^2, then one length for every parameter.
+AMPLITUDE, NOISE, LENGTH = (-8.0, 8.0), (-16.0, 0.0), (-2.0, 4.0)
+START = (0.0, -9.0, 1.0)
+# Lengths are lognormal about e standard deviations of the parameter, times or by e^2: what the data leave open stays there.
+LENGTH_PRIOR = (1.0, 2.0)
+
+
+@plain_dataclass(frozen=True)
+class PodGP(FieldModel):
+    """fields(x) = mean + sum_k scale_k g_k(x) mode_k + truncation, with independent processes g_k.
+
+    g_k has a linear mean with a wide prior, a Matern-5/2 kernel with a length for every parameter, and noise: what of a
+    coefficient is not smooth in the parameters. Lengths, amplitude and noise maximize the posterior probability.
+    """
+
+    inputs: Float[np.ndarray, "case parameter"]
+    varying: Float[np.ndarray, " parameter"]  # 1 for parameters that vary over the runs, else 0
+    mean: Float[np.ndarray, "variable point"]
+    modes: Float[np.ndarray, "mode variable point"]
+    truncation: Float[np.ndarray, "variable point"]
+    scale: Float[np.ndarray, " mode"]
+    coefficients: Float[np.ndarray, "mode case"]  # over scale
+    logarithms: Float[np.ndarray, "mode hyperparameter"]
+
+    def predict(self, inputs: Inputs) -> Predictive:
+        location, deviation = self._coefficients(inputs)
+        noise = self.scale**2 * np.exp(self.logarithms[:, 1])
+        squares = self.modes**2
+        discrepancy = np.sqrt(self.truncation**2 + combine(noise, squares))
+        return Predictive(
+            mean=self.mean + combine(location, self.modes),
+            parts={
+                EPISTEMIC: np.sqrt(combine(deviation**2, squares)),
+                DISCREPANCY: np.broadcast_to(discrepancy, (len(inputs), *discrepancy.shape)),
+            },
+        )
+
+    def samples(self, inputs: Inputs, count: int, rng: np.random.Generator) -> Samples:
+        """Draws of the coefficients with their noise. A sample has the same luck at every condition."""
+        location, deviation = self._coefficients(inputs)
+        spread = np.hypot(deviation, self.scale * np.exp(0.5 * self.logarithms[:, 1]))
+        luck = rng.standard_normal((count, 1, len(self.scale)))
+        return self.mean + combine(location + luck * spread, self.modes)
+
+    def _coefficients(self, inputs: Inputs) -> tuple[Float[np.ndarray, "case mode"], Float[np.ndarray, "case mode"]]:
+        """Mean and standard deviation of every coefficient without its noise."""
+        used = np.asarray(inputs, float)[:, self.varying > 0]
+        with double_precision():
+            location, variance = _posterior(self._processes, self._padded, _pad(used, PAD_CONDITIONS))
+        location, variance = np.asarray(location)[: len(used)], np.asarray(variance)[: len(used)]
+        return self.scale * location, self.scale * np.sqrt(np.maximum(variance, 0.0))
+
+    @cached_property
+    def _padded(self) -> Float[np.ndarray, "mode row"]:
+        return _pad(self.coefficients.T, PAD_RUNS).T
+
+    @cached_property
+    def _processes(self) -> GaussianProcess:
+        """Every mode's process with its factorized covariance; made again from the little that an artifact keeps."""
+        with double_precision():
+            return _factorize(self.logarithms, _pad(self.inputs, PAD_RUNS), _is_run(len(self.inputs)))
+
+
+@dataclass(frozen=True, config=STRICT)
+class PodGPSettings(FieldModelSettings):
+    """Modes are kept until `energy` is the share of the variance that is left, but not more than `modes`."""
+
+    name: Literal["pod-gp"] = "pod-gp"
+    energy: float = Field(1e-7, gt=0, lt=1)
+    modes: PositiveInt = 48
+    uq: ClassVar[str] = "gp"
+    fitted: ClassVar[type[FieldModel]] = PodGP
+
+    def fit(self, inputs: Inputs, fields: Fields) -> PodGP:
+        require_distinct(inputs)
+        require_runs(inputs, "pod-gp")
+        varying = varying_parameters(inputs)
+        used = np.asarray(inputs, float)[:, varying]
+        basis = pod(fields, self.energy, self.modes)
+        scale = basis.coefficients.std(axis=0)
+        coefficients = (basis.coefficients / np.where(scale > 0, scale, 1.0)).T
+        rows, targets = _pad(used, PAD_RUNS), _pad(coefficients.T, PAD_RUNS).T
+        with double_precision():
+            logarithms = np.stack([_most_probable(rows, target, _is_run(len(used))) for target in targets])
+        return PodGP(
+            inputs=used,
+            varying=varying.astype(float),
+            mean=basis.mean,
+            modes=basis.modes,
+            truncation=basis.truncation,
+            scale=scale,
+            coefficients=coefficients,
+            logarithms=logarithms,
+        )
+
+
+def _process(
+    logarithms: Float[Array, " hyperparameter"], inputs: Float[Array, "row parameter"], is_run: Bool[Array, " row"]
+) -> GaussianProcess:
+    matern = transforms.Linear(jnp.exp(-logarithms[2:]), kernels.Matern52(distance=kernels.distance.L2Distance()))
+    linear = kernels.Constant(WIDE) + WIDE * kernels.DotProduct()
+    noise = jnp.where(is_run, jnp.exp(logarithms[1]), PADDING_NOISE)
+    return GaussianProcess(jnp.exp(logarithms[0]) * matern + linear, inputs, diag=noise)
+
+
+@jax.jit
+def _objective(logarithms, inputs, target, is_run):
+    """Minus the logarithm of the posterior probability of the hyperparameters, and its gradient."""
+
+    def value(logarithms):
+        center, width = LENGTH_PRIOR
+        prior = -0.5 * jnp.sum(((logarithms[2:] - center) / width) ** 2)
+        return -(_process(logarithms, inputs, is_run).log_probability(target) + prior)
+
+    return jax.value_and_grad(value)(logarithms)
+
+
+def _most_probable(
+    inputs: Float[np.ndarray, "row parameter"], target: Float[np.ndarray, " row"], is_run: Bool[np.ndarray, " row"]
+) -> Float[np.ndarray, " hyperparameter"]:
+    n_parameters = inputs.shape[1]
+
+    def objective(logarithms: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = _objective(logarithms, inputs, target, is_run)
+        return float(value), np.asarray(gradient)
+
+    amplitude, noise, length = START
+    start = np.array([amplitude, noise, *[length] * n_parameters])
+    bounds = [AMPLITUDE, NOISE, *[LENGTH] * n_parameters]
+    found = minimize(objective, start, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": 60, "ftol": 1e-7})
+    return found.x
+
+
+@jax.jit
+def _factorize(logarithms, inputs, is_run):
+    return jax.vmap(_process, (0, None, None))(logarithms, inputs, is_run)
+
+
+@jax.jit
+def _posterior(processes, coefficients, conditions):
+    """Mean and variance (case, mode), one condition at a time."""
+
+    def condition(x):
+        def mode(process, target):
+            location, variance = process.predict(target, x[None], return_var=True)
+            return location[0], variance[0]
+
+        return jax.vmap(mode)(processes, coefficients)
+
+    return jax.lax.map(condition, conditions)
+
+
+def _pad(rows: Float[np.ndarray, "row column"], multiple: int) -> Float[np.ndarray, "padded column"]:
+    return np.pad(rows, ((0, -len(rows) % multiple), (0, 0)))
+
+
+def _is_run(n_runs: int) -> Bool[np.ndarray, " row"]:
+    return np.arange(n_runs + -n_runs % PAD_RUNS) < n_runs
