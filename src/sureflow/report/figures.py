@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from matplotlib import rc_context
+from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import BoundaryNorm, ListedColormap, LogNorm, Normalize
@@ -45,6 +45,7 @@ class Panel(NamedTuple):
     clipped: bool = (
         False  # leave out of the color scale what fills less than 0.5 % of the area, as a thin wall layer does
     )
+    highest: float | None = None  # end of the color scale, which begins at 0; what lies above is black
 
 
 class Curve(NamedTuple):
@@ -106,10 +107,13 @@ def draw_panel(axis: Axes, node_x: np.ndarray, node_r: np.ndarray, panel: Panel,
     low, high = values.min(), values.max()
     if panel.clipped:
         high = largest_seen(values, cell_areas(node_x, node_r))
+    colors = colormaps[panel.colors]
+    if panel.highest is not None:
+        low, high, colors = 0.0, panel.highest, colors.with_extremes(over="black")
     norm = (LogNorm if panel.logarithmic else Normalize)(low, high)
-    image = axis.pcolormesh(node_x, node_r, values, cmap=panel.colors, norm=norm, rasterized=True)
+    image = axis.pcolormesh(node_x, node_r, values, cmap=colors, norm=norm, rasterized=True)
     if mirror:
-        axis.pcolormesh(node_x, -node_r, values, cmap=panel.colors, norm=norm, rasterized=True)
+        axis.pcolormesh(node_x, -node_r, values, cmap=colors, norm=norm, rasterized=True)
     wall_x, wall_r = node_x[0], node_r[0]
     axis.fill_between(wall_x, -wall_r if mirror else 0.0 * wall_r, wall_r, color="0.85", linewidth=0)
     axis.plot(wall_x, wall_r, color="0.25", linewidth=0.7)

@@ -1,0 +1,19 @@
+"""`sureflow report`: the page, figures and tables of a study, from its stored results."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    study: Annotated[Path, typer.Argument(help="Folder of a study, with its results.json.")],
+) -> None:
+    """Make the report of a study again.
+
+    Writes report.html (one file that needs nothing else), figures/ (PNG, PDF) and tables/ (CSV, Markdown, LaTeX).
+    """
+    from sureflow.cli.console import out
+    from sureflow.report.page import write_report
+
+    out.print(str(write_report(study)))

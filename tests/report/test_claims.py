@@ -1,0 +1,113 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from report import synthetic_study
+from sureflow.evaluate.results import Results
+from sureflow.report import paper
+from sureflow.report.claims import CLAIMS, Verdict, judge, judge_all
+from sureflow.report.findings import OUTER, Findings
+
+
+def claim(words: str):
+    """The one claim whose statement holds these words."""
+    found = [claim for claim in CLAIMS if words in claim.statement]
+    assert len(found) == 1, words
+    return found[0]
+
+
+def verdict(words: str, findings: Findings) -> Verdict:
+    return judge(claim(words), findings).verdict
+
+
+def printed() -> Findings:
+    """The paper's own table as findings; its relative errors are not printed, the absolute ones stand for them."""
+    rows = []
+    for kind, domains in paper.TABLE.items():
+        mean = {key: [getattr(domains[outer], key) for outer in OUTER] for key in ("mae", "miscalibration")}
+        pooled = {key: None if None in values else float(np.mean(values)) for key, values in mean.items()}
+        entries = {domain: {"mae": line.mae, "miscalibration": line.miscalibration} for domain, line in domains.items()}
+        for domain, numbers in (entries | {"out_of_domain": pooled}).items():
+            place = {"domain": domain, "region": "all", "variable": "mean", "n_runs": 1}
+            rows.append({"label": kind, "runs": 205, **place, **numbers, "relative_error": numbers["mae"]})
+    return Findings(Results({}, {}, {}, rows))
+
+
+def changed(findings: Findings, label: str, **numbers) -> Findings:
+    """The findings with other numbers in all rows of one label."""
+    rows = [row | numbers if row["label"] == label else row for row in findings.results.rows]
+    return Findings(replace(findings.results, rows=rows), findings.maps, findings.provenance)
+
+
+def test_criteria_agree_with_the_paper_on_its_own_table():
+    findings = printed()
+    for words in (
+        "ensembling gives the smallest errors",
+        "ensembling gives the best-calibrated",
+        "errs less than a single deterministic",
+        "is a close second",
+        "four kinds perform more alike",
+        "still has the lowest error on average",
+        "by far the best calibrated",
+        "remains hard for all",
+    ):
+        assert verdict(words, findings) is Verdict.HOLDS, words
+
+
+def test_what_the_rows_do_not_answer_is_not_tested_and_says_what_it_needs():
+    judged = {claim.statement: found for claim, found in judge_all(printed())}
+    found = judged[claim("indifferent to its regularization").statement]
+    assert found.verdict is Verdict.UNTESTED
+    assert "full preset" in found.evidence
+    assert verdict("do not settle", printed()) is Verdict.UNTESTED
+
+
+def test_every_claim_is_tested_on_a_complete_study_but_for_lambda():
+    untested = [claim for claim, found in judge_all(synthetic_study.findings()) if found.verdict is Verdict.UNTESTED]
+    assert untested == [claim("indifferent to its regularization")]
+
+
+@pytest.mark.parametrize(
+    ("words", "label", "numbers"),
+    [
+        ("ensembling gives the smallest errors", "mve", {"mae": 1e-6}),
+        ("ensembling gives the best-calibrated", "mve", {"miscalibration": 1e-6}),
+        ("errs less than a single deterministic", "deterministic", {"mae": 1e-6}),
+        ("lowest error for every state variable", "evidential", {"relative_error": 1e-6}),
+        ("still has the lowest error on average", "ensemble", {"relative_error": 10.0}),
+        ("worse, in error and spread, for the temperature", "ensemble", {"relative_error": 10.0}),
+        ("by far the best calibrated", "ensemble", {"miscalibration": 0.2}),
+        ("lower miscalibration area than MVE", "mve", {"miscalibration": 0.01}),
+        ("no model is well calibrated", "mve", {"miscalibration": 0.05}),
+        ("remains hard for all", "mve", {"miscalibration": 0.05}),
+        ("standard deviation explodes", "evidential", {"largest_std": 2.0}),
+        ("does not notice such outliers", "evidential", {"share_std_over_10": 0.2}),
+        ("are correlated in space", "ensemble", {"spearman": 0.1}),
+        ("seen for the other variables", "ensemble", {"spearman": 0.1}),
+        ("concentrate where the flow changes", "ensemble", {"mae": 0.1}),
+    ],
+)
+def test_claims_fail_when_the_numbers_say_so(words, label, numbers):
+    findings = synthetic_study.findings()
+    assert verdict(words, findings) is Verdict.HOLDS
+    assert verdict(words, changed(findings, label, **numbers)) is Verdict.FAILS
+
+
+def test_evidential_std_that_settles_refutes_the_claim():
+    findings = synthetic_study.findings()
+    assert verdict("do not settle", findings) is Verdict.HOLDS
+    calm = [row | {"mean_std": 0.1, "largest_std": 0.5} for row in findings.results.histories]
+    assert verdict("do not settle", Findings(replace(findings.results, histories=calm))) is Verdict.FAILS
+
+
+@pytest.mark.parametrize(("worst", "expected"), [(0.11, Verdict.HOLDS), (0.3, Verdict.FAILS)])
+def test_lambda_is_read_from_the_settings(worst, expected):
+    rows, models = [], []
+    for strength, mae in ((1e-3, 0.1), (1e-2, 0.1), (1.0, worst)):
+        label = f"evidential-{strength:g}"
+        models.append({"label": label, "head": {"name": "evidential", "regularization": strength}, "coordinates": "xr"})
+        row = {"domain": "in_domain", "region": "all", "variable": "mean", "mae": mae, "miscalibration": 0.3}
+        rows.append({"label": label, "runs": 205, **row})
+    findings = Findings(Results({"models": models}, {}, {}, rows))
+    assert verdict("indifferent to its regularization", findings) is expected

@@ -1,0 +1,156 @@
+import json
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from report import synthetic_study
+from sureflow.cli import app
+from sureflow.errors import SureflowError
+from sureflow.report.claims import judge_all
+from sureflow.report.findings import Findings
+from sureflow.report.page import SECTIONS, flattened, headline, render, write_report
+from sureflow.report.study_figures import case_means, draw_study
+from sureflow.report.study_tables import all_tables
+
+VOID = {"meta", "img", "br"}
+
+
+class Page(HTMLParser):
+    """What a page holds; refuses tags that do not close."""
+
+    def __init__(self, page: str):
+        super().__init__()
+        self.open, self.sources, self.headings, self.words = [], [], [], ""
+        self.feed(page)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+        self.sources += [value for name, value in attrs if name in ("src", "href") and value]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words += data
+        if self.open and self.open[-1] == "h2":
+            self.headings.append(data)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _coarse_pictures():
+    """Nobody looks at the pictures of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sureflow.report.figures.DPI", 40)
+        yield
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A complete made-up study with its report."""
+    folder = synthetic_study.write(tmp_path_factory.mktemp("study"), synthetic_study.findings())
+    write_report(folder)
+    return folder
+
+
+def test_the_page_is_whole_and_needs_nothing_else(study):
+    page = Page((study / "report.html").read_text())
+    assert page.headings == list(SECTIONS)
+    assert all(source.startswith(("data:image/png;base64,", "#")) for source in page.sources)
+    assert "No figure here" not in page.words
+    assert "512 freshly drawn random" in page.words
+    assert "12 from low Mach" in page.words
+    assert "sha256:000" in page.words
+
+
+def test_figures_and_tables_lie_beside_the_page(study):
+    figures = {path.name for path in (study / "figures").iterdir()}
+    drawn = {name for name, figure in draw_study(Findings.read(study)).items() if figure is not None}
+    assert figures == {f"{name}{suffix}" for name in drawn for suffix in (".png", ".pdf")}
+    assert {"fields", "relative_errors", "miscalibration", "spatial_u1", "evidential_std", "error_plane"} <= drawn
+    assert {path.suffix for path in (study / "tables").iterdir()} == {".csv", ".md", ".tex"}
+    assert "0.0378" in (study / "tables/appendix.csv").read_text()
+
+
+def test_the_report_is_the_same_when_made_again_and_stale_files_go(study):
+    before = {path: path.read_bytes() for path in study.rglob("*") if path.is_file()}
+    (study / "figures/gone.png").write_bytes(b"old")
+    done = CliRunner().invoke(app, ["report", str(study)])
+    assert done.exit_code == 0, done.output
+    assert done.output.strip().endswith("report.html")
+    assert {path: path.read_bytes() for path in study.rglob("*") if path.is_file()} == before
+
+
+def test_the_headline_follows_the_numbers():
+    findings = synthetic_study.findings()
+    first, second = headline(findings, judge_all(findings))
+    assert "has the lowest error and the best calibration" in first
+    assert "the paper's main claim holds" in first
+    assert second.startswith("POD-GP, the default model")
+    swapped = synthetic_study.findings("deterministic", "mve", "evidential", "ensemble")
+    worse = [r | {"mae": 9.0} if r["label"] == "ensemble" else r for r in swapped.results.rows]
+    swapped.results.rows[:] = worse
+    first, second = headline(swapped, judge_all(swapped))
+    assert "does not hold as it stands" in first
+    assert second.startswith("Of 21 claims")
+
+
+@pytest.mark.parametrize("labels", [(), ("deterministic",), ("mve", "evidential"), ("pod-gp",)])
+def test_missing_pieces_are_named_and_break_nothing(labels):
+    findings = synthetic_study.findings(*labels, complete=False)
+    drawn = {name for name, figure in draw_study(findings).items() if figure is not None}
+    page = Page(render(findings, {}, all_tables(findings)))
+    assert page.headings == list(SECTIONS)
+    assert drawn <= {"relative_errors", "miscalibration", "learning_curves"}
+    assert "No figure here" in page.words
+    assert "provenance.json is missing" in page.words
+
+
+def test_names_from_a_study_are_escaped():
+    findings = synthetic_study.findings("ensemble", complete=False)
+    for row in findings.results.rows:
+        row["label"] = "<script>alert(1)</script>"
+    page = render(findings, {}, all_tables(findings))
+    assert "<script>" not in page
+
+
+def test_a_run_counts_once_on_the_plane():
+    findings = synthetic_study.findings("ensemble")
+    once = case_means(findings, "ensemble", "mae")
+    corner = [row for row in findings.results.cases if (row["mach"], row["altitude_km"]) == (10.0, 20.0)]
+    findings.results.cases.extend(row | {"domain": "low_altitude"} for row in corner)
+    assert case_means(findings, "ensemble", "mae") == once
+    assert once[10.0, 20.0] == pytest.approx(np.mean([row["mae"] for row in corner]))
+
+
+def test_provenance_of_any_shape_is_lines():
+    lines = flattened(
+        {"seconds": {"train mve": 12.5}, "jobs": [{"case": 1}] * 9, "versions": {"jax": "0.10"}, "n": None}
+    )
+    assert lines["seconds, train mve"] == "12.50 s"
+    assert lines["jobs"] == "9 entries in provenance.json"
+    assert lines["versions, jax"] == "0.10"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("results.json", b"{", "is damaged"),
+        ("results.json", json.dumps({"schema": "other"}).encode(), "has schema"),
+        ("maps.npz", b"PK no", "is damaged"),
+        ("provenance.json", b"[1", "is damaged"),
+    ],
+)
+def test_damaged_files_are_named(tmp_path, name, content, words):
+    folder = synthetic_study.write(tmp_path, synthetic_study.findings("ensemble"))
+    (folder / name).write_bytes(content)
+    with pytest.raises(SureflowError, match=f"{name}.*{words}"):
+        write_report(folder)
+
+
+def test_a_folder_without_a_study_is_refused(tmp_path):
+    with pytest.raises(SureflowError, match=r"holds no study"):
+        write_report(tmp_path)
