@@ -1,11 +1,14 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from sureflow.errors import SureflowError
-from sureflow.uq.calibrate import Calibration, fit_calibration
+from sureflow.uq.calibrate import Calibration, calibrated, fit_calibration
+from sureflow.uq.domain import TrainingDomain
 from sureflow.uq.folds import HeldOutRuns
+from sureflow.uq.predictive import Predictive
 
 VARIABLES, POINTS, PARAMETERS = 2, 60, 2
 rng = np.random.default_rng(0)
@@ -19,7 +22,9 @@ def inside_runs(runs: int, seed: int) -> HeldOutRuns:
     rng = np.random.default_rng(seed)
     size = np.broadcast_to(CLAIMED, (runs, *CLAIMED.shape))
     error = size * WRONG_BY * rng.normal(size=size.shape)
-    return HeldOutRuns(error, size, np.zeros((runs, PARAMETERS)), rng.uniform(size=(runs, PARAMETERS)))
+    return HeldOutRuns(
+        error, size, np.zeros((runs, PARAMETERS)), rng.uniform(size=(runs, PARAMETERS)), np.empty((runs, 0))
+    )
 
 
 def runs_above(distances: np.ndarray, seed: int, trend: float = 0.0) -> HeldOutRuns:
@@ -30,7 +35,7 @@ def runs_above(distances: np.ndarray, seed: int, trend: float = 0.0) -> HeldOutR
     position = np.stack([rng.uniform(0.75, 1.0, size=runs), np.full(runs, 0.5)], axis=1)
     growth = distances**1.5 * np.exp(trend * (position[:, 0] - 1.0))
     error = np.hypot(size * WRONG_BY, growth[:, None, None] * FAR_PATTERN) * rng.normal(size=size.shape)
-    return HeldOutRuns(error, size, np.stack([distances, np.zeros(runs)], axis=1), position)
+    return HeldOutRuns(error, size, np.stack([distances, np.zeros(runs)], axis=1), position, np.empty((runs, 0)))
 
 
 def above(distance: float, runs: int) -> np.ndarray:
@@ -100,7 +105,7 @@ def test_conformal_factors_cover_in_the_mean(calibration):
         assert level - 0.02 <= covered <= level + 0.05
     whole = np.abs(fresh.error) <= calibration.half_width(std, 0.9, simultaneous=True)
     assert whole.all(axis=2).mean() == pytest.approx(0.9, abs=0.07)
-    with pytest.raises(SureflowError, match="level=0.8 was not calibrated: choose one of 0.5, 0.9, 0.95"):
+    with pytest.raises(SureflowError, match=r"level=0\.8 was not calibrated: choose one of 0\.5, 0\.9, 0\.95"):
         calibration.half_width(std, 0.8)
 
 
@@ -138,7 +143,44 @@ def test_points_without_error_or_bar_do_no_harm():
     runs = inside_runs(20, 1)
     error, std = runs.error.copy(), runs.std.copy()
     error[:, :, :10] = std[:, :, :10] = 0.0
-    fitted = fit_calibration(HeldOutRuns(error, std, runs.displacement, runs.position), exact=False)
+    fitted = fit_calibration(replace(runs, error=error, std=std), exact=False)
     assert np.isfinite(fitted.scale).all()
     assert (fitted.std(std, runs.displacement)[:, :, :10] == 0).all()
     assert np.isfinite(fitted.factors[0.9]).all()
+
+
+DOMAIN = TrainingDomain(("a", "b"), np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0], [2.0, 1.0]]))
+CONDITIONS = np.array([[0.7, 0.2], [2.2, 0.5], [1.0, 1.4]])
+
+
+def predict(conditions):
+    """Bars that grow wildly outside of the domain; what is beyond it is not taken from there."""
+    mean = conditions.sum(axis=1)[:, None, None] * np.ones_like(CLAIMED)
+    own = CLAIMED * np.exp(20 * DOMAIN.distance(conditions))[:, None, None]
+    return Predictive(mean, {"epistemic": 0.6 * own, "discrepancy": 0.8 * own})
+
+
+def unit(fields, conditions):
+    return (1.0 + conditions[:, 0])[:, None, None]
+
+
+def test_calibration_leaves_the_mean_alone(calibration):
+    found = calibrated(calibration, predict, DOMAIN, unit, CONDITIONS)
+    np.testing.assert_array_equal(found.mean, predict(CONDITIONS).mean)
+
+
+def test_a_calibrated_prediction_has_the_calibrated_std_in_physical_units(calibration):
+    found = calibrated(calibration, predict, DOMAIN, unit, CONDITIONS)
+    nearest = np.array([[0.7, 0.2], [2.0, 0.5], [1.0, 1.0]])
+    own = np.broadcast_to(CLAIMED, (3, *CLAIMED.shape)) / unit(None, nearest)
+    displacement = np.array([[0, 0], [0.1, 0], [0, 0.4]])
+    np.testing.assert_allclose(found.std, calibration.std(own, displacement) * unit(None, CONDITIONS), rtol=1e-6)
+    assert (found.parts["extrapolation"][0] == 0).all()
+    np.testing.assert_allclose(found.parts["epistemic"] / found.parts["discrepancy"], 0.75)
+    only_inside = calibrated(calibration, predict, DOMAIN, unit, CONDITIONS[:1])
+    assert set(only_inside.parts) == {"epistemic", "discrepancy"}
+
+
+def test_a_model_without_bars_gets_them(calibration):
+    found = calibrated(calibration, lambda c: Predictive(predict(c).mean, {}), DOMAIN, unit, CONDITIONS[:1])
+    np.testing.assert_allclose(found.std, calibration.scale[None] * 1.7)

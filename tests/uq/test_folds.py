@@ -66,3 +66,17 @@ def test_runs_that_are_left_out_never_reach_the_fit():
 
     assert np.isnan(held_out_predictions(fit, training, [fold], unit).error).all()
     assert seen == [True]
+
+
+def test_quantities_of_interest_are_seen_through_the_same_folds():
+    training = synthetic.dataset()
+
+    def observe(fields, conditions):
+        return fields.mean(axis=2)[:, :2]
+
+    found = held_out_predictions(mean_of_training, training, random_folds(25, 5), unit, observe).quantities()
+    assert found.error.shape == (25, 2, 1)
+    fold = random_folds(25, 5)[0]
+    predicted = observe(training.fields[~fold.left_out], None).mean(axis=0)
+    expected = (predicted - observe(training.fields[fold.left_out], None)) / np.abs(predicted)
+    np.testing.assert_allclose(found.error[: fold.left_out.sum(), :, 0], expected)

@@ -25,10 +25,16 @@ from scipy.special import ndtri
 
 from sureflow.errors import SureflowError
 from sureflow.uq.conformal import LEVELS, mean_factor, simultaneous_factor
-from sureflow.uq.folds import HeldOutRuns, joined
+from sureflow.uq.domain import TrainingDomain
+from sureflow.uq.folds import Conditions, HeldOutRuns, Predict, Unit, joined
+from sureflow.uq.predictive import DISCREPANCY, Predictive
 
 Fields = Float[np.ndarray, "case variable point"]
+Displacement = Float[np.ndarray, "case parameter"]
 BySide = Float[np.ndarray, "side variable"]
+
+# The part of a calibrated standard deviation that stands for the distance from the training hull.
+EXTRAPOLATION = "extrapolation"
 
 FEWEST_HELD_OUT = 5
 # A refusal comes at this many times the farthest distance that was taught.
@@ -67,9 +73,13 @@ class Calibration:
     exact: bool  # whether the factors' guarantee is a theorem: their runs shaped nothing else
     reach: float  # distance beyond which conditions are refused
 
-    def std(self, own: Fields, displacement: Float[np.ndarray, "case parameter"]) -> Fields:
+    def std(self, own: Fields, displacement: Displacement) -> Fields:
         """Calibrated standard deviation, from the model's own at the nearest condition inside the hull."""
-        variance = (self.scale * own) ** 2
+        return np.hypot(self.scale * own, self.widening(displacement))
+
+    def widening(self, displacement: Displacement) -> Fields:
+        """What the distance from the hull adds, in quadrature; 0 inside."""
+        variance = np.zeros((len(displacement), *self.scale.shape))
         for side, beyond in enumerate(_by_side(displacement).T):
             outside = beyond > 0
             if outside.any():
@@ -136,6 +146,27 @@ def fit_calibration(
         factors={level: tuple(mean_factor(runs, level) for runs in by_variable) for level in LEVELS},
         band_factors={level: tuple(simultaneous_factor(runs, level) for runs in by_variable) for level in LEVELS},
     )
+
+
+def calibrated(
+    calibration: Calibration, predict: Predict, domain: TrainingDomain, unit: Unit, conditions: Conditions
+) -> Predictive:
+    """A model's prediction with calibrated parts; the mean is the model's own, bit for bit.
+
+    The parts inside the hull keep their proportions; beyond it the part `extrapolation` joins them.
+    """
+    raw = predict(conditions)
+    displacement = domain.displacement(conditions)
+    nearest = conditions - displacement * domain.width
+    inside = predict(nearest) if displacement.any() else raw
+    size = unit(np.asarray(raw.mean), conditions)
+    to_here = size / unit(np.asarray(inside.mean), nearest) * calibration.scale
+    parts = {name: np.asarray(part) * to_here for name, part in inside.parts.items()}
+    if not parts:
+        parts[DISCREPANCY] = np.broadcast_to(calibration.scale * size, np.shape(raw.mean))
+    if displacement.any():
+        parts[EXTRAPOLATION] = calibration.widening(displacement) * size
+    return Predictive(raw.mean, parts)
 
 
 def counted_points(std: Fields) -> Bool[np.ndarray, "case variable point"]:

@@ -1,7 +1,7 @@
 """What a model says about runs that it has not seen: K folds over the runs, and sides of their domain left out."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Self
 
 import numpy as np
@@ -20,6 +20,8 @@ Predict = Callable[[Conditions], Predictive]
 Fit = Callable[[Dataset], Predict]
 # Fields and their conditions in; the physical size of one unit of the calibration's space at each condition out.
 Unit = Callable[[Fields, Conditions], Float[np.ndarray, "case variable point-or-1"]]
+# Fields and their conditions in; quantities of interest out.
+Observe = Callable[[Fields, Conditions], Float[np.ndarray, "case quantity"]]
 
 # How deep into the training ranges sides are left out: what is taught about distances, and by how many refits.
 DEPTHS = (0.05, 0.1, 0.15, 0.2, 0.25)
@@ -40,13 +42,14 @@ class HeldOutRuns:
 
     `std` is the model's own at the nearest condition inside of its hull, 1 where it gives none; `displacement` leads from
     there to the condition, and `position` is that of the condition in the box of the whole training domain, both in widths
-    of that box.
+    of that box. `quantity_error` is the relative error of every quantity of interest, if any.
     """
 
     error: Fields
     std: Fields
     displacement: Conditions
     position: Conditions
+    quantity_error: Float[np.ndarray, "case quantity"]
 
     def __len__(self) -> int:
         return len(self.error)
@@ -54,6 +57,11 @@ class HeldOutRuns:
     @property
     def distance(self) -> Float[np.ndarray, " case"]:
         return np.linalg.norm(self.displacement, axis=1)
+
+    def quantities(self) -> Self:
+        """The same runs with quantities of interest in place of fields, each its own unit of error."""
+        error = self.quantity_error[:, :, None]
+        return replace(self, error=error, std=np.ones_like(error))
 
     def select(self, runs: Bool[np.ndarray, " case"] | Int[np.ndarray, " case"]) -> Self:
         return type(self)(**{name: values[runs] for name, values in vars(self).items()})
@@ -93,6 +101,7 @@ def held_out_predictions(
     training: Dataset,
     folds: Sequence[Fold],
     unit: Unit,
+    observe: Observe | None = None,
     on_fold: Callable[[int], None] = lambda done: None,
 ) -> HeldOutRuns:
     """Every fold's runs as predicted by a model of the others. No run but those of `training` is read."""
@@ -103,14 +112,19 @@ def held_out_predictions(
     whole = TrainingDomain(training.parameter_names, training.parameters)
     parts = []
     for done, fold in enumerate(folds):
-        kept = training.select(~fold.left_out)
-        parts.append(unseen_predictions(fit(kept), training.select(fold.predicted), kept.parameters, whole, unit))
+        kept, unseen = training.select(~fold.left_out), training.select(fold.predicted)
+        parts.append(unseen_predictions(fit(kept), unseen, kept.parameters, whole, unit, observe))
         on_fold(done + 1)
     return joined(parts)
 
 
 def unseen_predictions(
-    predict: Predict, unseen: Dataset, trained_on: Conditions, whole: TrainingDomain, unit: Unit
+    predict: Predict,
+    unseen: Dataset,
+    trained_on: Conditions,
+    whole: TrainingDomain,
+    unit: Unit,
+    observe: Observe | None = None,
 ) -> HeldOutRuns:
     """Errors of a model of the runs at `trained_on` on others, with displacements in widths of the `whole` domain."""
     domain = TrainingDomain(whole.names, trained_on)
@@ -124,4 +138,13 @@ def unseen_predictions(
         std=std,
         displacement=(unseen.parameters - nearest) / whole.width,
         position=(unseen.parameters - whole.lower) / whole.width,
+        quantity_error=_quantity_errors(mean, unseen, observe),
     )
+
+
+def _quantity_errors(mean: Fields, unseen: Dataset, observe: Observe | None) -> Float[np.ndarray, "case quantity"]:
+    """Relative to the predicted value, which is known where bars are asked for."""
+    if observe is None:
+        return np.empty((len(mean), 0))
+    predicted = observe(mean, unseen.parameters)
+    return (predicted - observe(unseen.fields, unseen.parameters)) / np.abs(predicted)
