@@ -2,7 +2,7 @@ import csv
 
 import pytest
 
-from sureflow.evaluate.tables import appendix_table, format_value, to_csv, to_latex, to_markdown
+from sureflow.evaluate.tables import appendix_table, format_value, to_csv, to_latex, to_markdown, to_text
 
 ROWS = [
     {"label": "pod_gp", "mae": 0.001234567, "runs": 205},
@@ -32,6 +32,14 @@ def test_markdown():
         "| --- | ---: | ---: | --- |",
         "| pod_gp | 0.00123 | 205 | - |",
         r"| a\|b & c | - | 16 | x |",
+    ]
+
+
+def test_text():
+    assert to_text(ROWS).splitlines() == [
+        "label        mae  runs  note",
+        "pod_gp   0.00123   205  -",
+        "a|b & c        -    16  x",
     ]
 
 

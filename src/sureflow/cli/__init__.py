@@ -4,6 +4,7 @@ import sys
 
 import typer
 
+from sureflow.cli.evaluate import evaluate
 from sureflow.cli.generate import generate
 from sureflow.cli.info import info
 from sureflow.cli.predict import predict
@@ -19,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help and one-line errors, in half the time
 )
-for command in (solve, generate, info, train, predict):
+for command in (solve, generate, info, train, predict, evaluate):
     app.command()(command)
 
 

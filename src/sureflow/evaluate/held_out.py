@@ -104,16 +104,14 @@ def _paper_test(dataset: Dataset, trained: Mask, complete: bool, *, required: bo
     """The paper's test domains if the training runs are among its own."""
     try:
         split = PaperDomains()(dataset)
-    except SureflowError:
-        if required:
-            raise
-        return None
-    strangers = int((trained & ~split.train).sum())
-    if complete and not strangers:
-        return split.test
+    except SureflowError as error:
+        misfit = f"these runs: {str(error).partition(':')[0]}"
+    else:
+        strangers = int((trained & ~split.train).sum())
+        if complete and not strangers:
+            return split.test
+        stored = f"{strangers} runs that it does not train on were trained on" if strangers else ""
+        misfit = f"this model: {stored or 'some training runs are not in the store'}"
     if required:
-        reason = (
-            f"{strangers} of its test runs were trained on" if strangers else "some training runs are not in the store"
-        )
-        raise SureflowError(f"the paper's split does not fit this model: {reason}; use --split box")
+        raise SureflowError(f"the paper's split does not fit {misfit}; use --split box")
     return None

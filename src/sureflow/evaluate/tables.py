@@ -58,6 +58,16 @@ def to_markdown(rows: Sequence[Row], columns: Sequence[str] | None = None) -> st
     return "".join("| " + " | ".join(line) + " |\n" for line in (columns, rules, *cells))
 
 
+def to_text(rows: Sequence[Row], columns: Sequence[str] | None = None) -> str:
+    """Columns of plain text; those of numbers are aligned to the right."""
+    columns = columns or columns_of(rows)
+    lines = [list(columns), *([format_value(row.get(column)) for column in columns] for row in rows)]
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+    aligned = [str.rjust if _is_numeric(rows, column) else str.ljust for column in columns]
+    padded = ([pad(cell, width) for pad, cell, width in zip(aligned, line, widths, strict=True)] for line in lines)
+    return "".join("  ".join(line).rstrip() + "\n" for line in padded)
+
+
 def to_latex(rows: Sequence[Row], columns: Sequence[str] | None = None) -> str:
     """A tabular with the rules of booktabs."""
     columns = columns or columns_of(rows)
