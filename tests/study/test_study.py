@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -78,18 +79,20 @@ def test_killed_five_times_it_ends_in_the_same_results(whole, tmp_path):
 
 
 def test_other_settings_are_refused_and_redone_on_request(whole, tmp_path):
-    study_toml = write_study(tmp_path, epochs=1)
-    assert run(study_toml).returncode == 0
-    before = (tmp_path / "study" / "results.json").read_bytes()
-    write_study(tmp_path)
+    shutil.copytree(whole.parent, tmp_path, dirs_exist_ok=True)
+    study_toml, study = tmp_path / whole.name, tmp_path / "study"
+    study_toml.write_text(study_toml.read_text().replace("epochs = 4", "epochs = 3"))
+    before = (study / "results.json").read_bytes()
     refused = run(study_toml)
     assert refused.returncode == 2
-    assert "train.epochs is 1 there and 4 here" in refused.stderr
+    assert "train.epochs is 4 there and 3 here" in refused.stderr
     assert "Traceback" not in refused.stderr
-    assert (tmp_path / "study" / "results.json").read_bytes() == before
+    assert (study / "results.json").read_bytes() == before
     redone = run(study_toml, "--overwrite")
     assert redone.returncode == 0, redone.stderr
-    assert results(study_toml) == results(whole)
+    assert "train ensemble: done again, since train.epochs is 4 there and 3 here" in redone.stderr
+    assert "selection 0: as it was" in redone.stderr
+    assert results(study_toml) != results(whole)
 
 
 def test_a_damaged_file_is_made_again(whole):

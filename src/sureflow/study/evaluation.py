@@ -17,31 +17,34 @@ from sureflow.study.settings import Entry
 from sureflow.surrogate import Surrogate
 from sureflow.uq.predictive import EPISTEMIC, Predictive
 
-# What is evaluated of a head besides its total standard deviation: label, name, and the part that stands alone there.
-FURTHER_UQ = {"evidential": [("evidential-epistemic", "evidential-epistemic", EPISTEMIC)]}
+# What is evaluated of a head besides its total standard deviation: a name for it, and the part that stands alone there.
+FURTHER_UQ = {"evidential": ("evidential-epistemic", EPISTEMIC)}
 
 
 def evaluate_model(folder: Path, entry: Entry, data: StudyData, advance: Callable[[float], None]) -> None:
     """`evaluation/<label>.json` with rows, cases, curves and histograms, and `.npz` with the fields that are drawn."""
     surrogate = artifact.load(folder / "models" / entry.label)
     tests = data.split_of(entry).test
-    kinds = [(entry.label, entry.uq, None), *FURTHER_UQ.get(entry.uq, [])]
+    kinds: list[tuple[str, str, str | None]] = [(entry.label, surrogate.uq, None)]
+    if surrogate.uq in FURTHER_UQ:
+        uq, part = FURTHER_UQ[surrogate.uq]
+        kinds.append((f"{entry.label}-{part}", uq, part))
     n_tested = int(np.logical_or.reduce(list(tests.values())).sum()) * len(kinds)
     done = 0
 
     def predict(conditions: np.ndarray) -> Predictive:
         nonlocal done
         done += len(conditions)
-        advance(done / n_tested)
+        advance(min(1.0, done / n_tested))
         return surrogate.predictive(conditions)
 
     found: dict[str, list[dict[str, Any]]] = {"rows": [], "cases": [], "curves": [], "histogram": []}
     for label, uq, part in kinds:
         identity = {
             "label": label,
-            "model": entry.model.name,
+            "model": surrogate.model_name,
             "uq": uq,
-            "scaling": "none",
+            "scaling": entry.scaling,
             "coordinates": entry.coordinates,
             "runs": int(data.trained_on(entry).sum()),
         }
@@ -122,6 +125,8 @@ def true_fields(data: StudyData) -> dict[str, np.ndarray]:
 
 def training_history(folder: Path, entry: Entry) -> list[dict[str, Any]]:
     """Mean standard deviation on the training batches by epoch, of heads that report one."""
+    if not entry.networks:
+        return []
     lines = (folder / "models" / entry.label / "events.jsonl").read_text().splitlines()
     events = [json.loads(line) for line in lines]
     return [

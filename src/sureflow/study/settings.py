@@ -24,7 +24,7 @@ from sureflow.config import UQ
 from sureflow.data.split import PaperDomains
 from sureflow.errors import SureflowError
 from sureflow.heads import AnyHead
-from sureflow.models import AnyModel, DeepONetSettings
+from sureflow.models import AnyFieldModel, AnyModel, DeepONetSettings, FieldModelSettings
 from sureflow.settings import explain
 from sureflow.train.loop import Recipe, TrainSettings
 
@@ -55,19 +55,23 @@ class Selection(Section):
 
 
 class Entry(Section):
-    """One model of the study. `uq` is short for a head and a number of members, as in an experiment.
+    """One model of the study.
 
-    `train` overrides the study's training settings for this model alone; `split_seed` draws other test runs for it;
-    `runs` lets it learn from so many of the training runs, chosen space-filling.
+    For networks, `uq` is short for a head and a number of members, as in an experiment, and `train` overrides the study's
+    training settings for this model alone; whole-field models have none of these. `split_seed` draws other test runs for
+    the model; `runs` lets it learn from so many of the training runs, chosen space-filling; `calibrate` fits its bars by
+    folds over the runs it learns from.
     """
 
     label: Label
-    uq: Literal["deterministic", "mve", "evidential", "ensemble"]
-    coordinates: Literal["xr", "body-fitted"] = "xr"
-    members: PositiveInt
-    model: AnyModel = DeepONetSettings(fourier_octaves=0)
-    head: AnyHead
+    model: AnyModel | AnyFieldModel = Field(default=DeepONetSettings(fourier_octaves=0), discriminator="name")
+    uq: Literal["deterministic", "mve", "evidential", "ensemble"] | None = None
+    head: AnyHead | None = None
+    members: PositiveInt | None = None
     train: dict[str, Any] = {}
+    coordinates: Literal["xr", "body-fitted"] = "xr"
+    scaling: Literal["none", "freestream", "log-density"] = "none"
+    calibrate: bool = False
     split_seed: NonNegativeInt | None = None
     runs: PositiveInt | None = None
 
@@ -76,16 +80,37 @@ class Entry(Section):
     def _spell_out(cls, given: Any) -> Any:
         values = dict(given)
         if values.get("uq") not in UQ:
-            return values  # the field `uq` says what is wrong
+            return values  # of a whole-field model, or the field `uq` says what is wrong
         name, members = UQ[values["uq"]]
         return values | {"members": values.get("members", members), "head": {"name": name} | values.get("head", {})}
+
+    @model_validator(mode="after")
+    def _fits_its_model(self) -> Self:
+        if isinstance(self.model, FieldModelSettings) and (self.uq is not None or self.train):
+            raise ValueError(
+                f"uq, head, members and train are for networks, and {self.model.name} is a whole-field model"
+            )
+        if not isinstance(self.model, FieldModelSettings) and self.uq is None:
+            raise ValueError(f"a {self.model.name} needs uq: {', '.join(UQ)}")
+        if not isinstance(self.model, FieldModelSettings) and self.calibrate:
+            raise ValueError(f"a {self.model.name} takes too long to train again for every fold: calibrate = false")
+        return self
+
+    @property
+    def networks(self) -> int:
+        """How many networks are trained for a variable; none of a whole-field model."""
+        return self.members or 0
 
     def split(self, split: PaperDomains) -> PaperDomains:
         return split if self.split_seed is None else replace(split, seed=self.split_seed)
 
-    def recipe(self, train: TrainSettings) -> Recipe:
-        settings = TrainSettings(**{**vars_of(train), **self.train})
-        return Recipe(self.model, self.head, self.members, settings)
+    def recipe(self, train: TrainSettings) -> Recipe | FieldModelSettings:
+        """What is learned, with the study's training settings and the entry's own."""
+        if isinstance(self.model, FieldModelSettings):
+            return self.model
+        assert self.head is not None
+        assert self.members is not None
+        return Recipe(self.model, self.head, self.members, TrainSettings(**{**vars_of(train), **self.train}))
 
 
 class StudySettings(Section):
@@ -104,12 +129,15 @@ class StudySettings(Section):
         twice = next((label for label in labels if labels.count(label) > 1), None)
         if twice:
             raise ValueError(f"two models have the label {twice!r}: every model needs its own")
+        if self.selection is not None and not any(entry.networks for entry in self.models):
+            raise ValueError("selection searches training settings of networks, and the study has none: leave it out")
         return self
 
     @property
     def deterministic(self) -> Entry:
-        """The model that the search for training settings uses."""
-        return next((entry for entry in self.models if entry.uq == "deterministic"), self.models[0])
+        """The model that the search for training settings uses: the first of its kind, else the first network."""
+        networks = [entry for entry in self.models if entry.networks]
+        return next((entry for entry in networks if entry.uq == "deterministic"), networks[0])
 
     def to_toml(self) -> str:
         """The study with every default written out."""

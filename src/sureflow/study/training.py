@@ -16,15 +16,18 @@ from sureflow.data.split import Mask
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 from sureflow.learn import CHECKPOINT, learn
+from sureflow.models import FieldModelSettings
 from sureflow.study.settings import Entry, Selection, vars_of
 from sureflow.study.stages import Stage
 from sureflow.study.work import Study
 from sureflow.surrogate import Surrogate
 from sureflow.train.events import jsonl_sink
-from sureflow.train.loop import EpochReport, TrainSettings
+from sureflow.train.loop import EpochReport, Recipe, TrainSettings
+from sureflow.trust import calibrate
 
 CHOSEN = ("learning_rate", "batch", "schedule")
 SCORE = "score.json"
+EVENTS = "events.jsonl"
 
 
 def follow_epochs(study: Study, before: float, cost: float, label: str, epochs: int) -> Callable[[EpochReport], None]:
@@ -39,35 +42,62 @@ def follow_epochs(study: Study, before: float, cost: float, label: str, epochs: 
 
 
 def train_model(study: Study, entry: Entry, train: TrainSettings, training: Dataset) -> None:
-    """One model of the study, with checkpoints: a killed training goes on where it was."""
+    """One model of the study; networks leave checkpoints, so that a killed training goes on where it was."""
     name = f"train {entry.label}"
     folder = study.folder / "models" / entry.label
     recipe = entry.recipe(train)
-    inputs = {
-        "training": training.checksum,
-        "model": asdict(recipe.model),
-        "head": asdict(recipe.head),
-        "members": recipe.members,
-        "train": vars_of(recipe.train),
-        "coordinates": entry.coordinates,
-    }
+    inputs = {"training": training.checksum, **described(recipe), "coordinates": entry.coordinates}
+    if entry.scaling != "none":
+        inputs["scaling"] = entry.scaling
+    if entry.calibrate:
+        inputs["calibrate"] = True
 
     def make() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         forget_other_training(folder, inputs)
-        sink = jsonl_sink(folder / "events.jsonl", training.names)
-        follow = follow_epochs(study, study.costs.before[name], study.costs.cost[name], name, recipe.train.epochs)
-
-        def on_epoch(report: EpochReport) -> None:
-            sink(report)
-            follow(report)
-
-        surrogate = learn(training, recipe, entry.coordinates, folder=folder, on_epoch=on_epoch)
+        surrogate = learn(
+            training,
+            recipe,
+            entry.coordinates,
+            scaling=entry.scaling,
+            folder=folder,
+            on_epoch=follow(study, name, recipe, folder / EVENTS, training.names),
+        )
+        if entry.calibrate:
+            surrogate = calibrate(surrogate, training, folds=True)
         artifact.save(surrogate, folder)
         (folder / CHECKPOINT).unlink(missing_ok=True)
 
     outputs = [f"models/{entry.label}/{file}" for file in (artifact.MANIFEST, artifact.WEIGHTS)]
     study.stage(Stage(name, inputs, outputs, make), study.costs.before[name])
+
+
+def described(recipe: Recipe | FieldModelSettings) -> dict[str, Any]:
+    """What is learned, as plain values."""
+    if not isinstance(recipe, Recipe):
+        return {"model": asdict(recipe)}  # type: ignore[call-overload]
+    return {
+        "model": asdict(recipe.model),
+        "head": asdict(recipe.head),
+        "members": recipe.members,
+        "train": vars_of(recipe.train),
+    }
+
+
+def follow(
+    study: Study, name: str, recipe: Recipe | FieldModelSettings, events: Path, variables: tuple[str, ...]
+) -> Callable[[EpochReport], None]:
+    """Events of every epoch to a file, and progress of the whole."""
+    if not isinstance(recipe, Recipe):
+        return lambda report: None
+    sink = jsonl_sink(events, variables)
+    progress = follow_epochs(study, study.costs.before[name], study.costs.cost[name], name, recipe.train.epochs)
+
+    def on_epoch(report: EpochReport) -> None:
+        sink(report)
+        progress(report)
+
+    return on_epoch
 
 
 def forget_other_training(folder: Path, inputs: dict[str, Any]) -> None:
@@ -113,7 +143,9 @@ def try_candidate(
     folder = study.folder / "selection" / f"{number}"
     share = study.costs.cost["selection"] / of
     before = study.costs.before["selection"] + number * share
-    recipe = replace(entry.recipe(candidate), members=1, train=candidate)
+    recipe = entry.recipe(candidate)
+    assert isinstance(recipe, Recipe)
+    recipe = replace(recipe, members=1, train=candidate)
 
     def make() -> None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -14,8 +14,10 @@ from sureflow.campaign.run import provenance_path
 from sureflow.campaign.settings import Campaign
 from sureflow.campaign.versions import versions
 from sureflow.files import write_atomically
+from sureflow.models import FieldModelSettings
 from sureflow.study.settings import StudySettings
 from sureflow.study.stages import Stage
+from sureflow.train.loop import Recipe
 
 RUNS = "runs.zarr"
 PROVENANCE = "provenance.json"
@@ -24,6 +26,7 @@ PROVENANCE = "provenance.json"
 PER_CELL_OF_RUN = 4e-4
 PER_SAMPLE = 9e-6  # and network, forwards and backwards
 PER_PREDICTION = 3e-6  # at a point, by one network
+FIELD_MODEL_COST = 30.0
 REPORT_COST = 20.0
 
 
@@ -43,12 +46,16 @@ class Costs:
             samples = settings.selection.epochs * n_train * per_run * 4
             self._add("selection", len(list(settings.selection.candidates(train))) * samples * PER_SAMPLE)
         for entry in settings.models:
-            recipe = entry.recipe(train)
-            own = cells if recipe.train.points_per_run == "all" else recipe.train.points_per_run
-            self._add(f"train {entry.label}", recipe.train.epochs * n_train * own * 4 * entry.members * PER_SAMPLE)
+            self._add(f"train {entry.label}", self._training(entry.recipe(train), cells, n_train))
         for entry in settings.models:
-            self._add(f"evaluate {entry.label}", n_train * cells * 4 * entry.members * PER_PREDICTION)
+            self._add(f"evaluate {entry.label}", n_train * cells * 4 * max(1, entry.networks) * PER_PREDICTION)
         self._add("report", REPORT_COST)
+
+    def _training(self, recipe: Recipe | FieldModelSettings, cells: int, n_train: float) -> float:
+        if not isinstance(recipe, Recipe):
+            return FIELD_MODEL_COST
+        per_run = cells if recipe.train.points_per_run == "all" else recipe.train.points_per_run
+        return recipe.train.epochs * n_train * per_run * 4 * recipe.members * PER_SAMPLE
 
     def _add(self, name: str, cost: float) -> None:
         self.before[name], self.cost[name] = self.total, cost
