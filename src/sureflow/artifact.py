@@ -4,22 +4,23 @@ import hashlib
 import importlib.metadata
 import json
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError, model_validator
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from sureflow.data.dataset import Mesh
 from sureflow.data.normalize import Normalizer
+from sureflow.data.scaling import AnyScaling, NoScaling
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 from sureflow.heads import AnyHead
-from sureflow.models import AnyModel, network_axis
+from sureflow.models import AnyFieldModel, AnyModel, FieldModel, FieldModelSettings, network_axis
 from sureflow.surrogate import Surrogate
 from sureflow.train.loop import Recipe, TrainSettings, weight_shapes
 from sureflow.train.tensors import from_tensors, to_tensors
@@ -29,7 +30,7 @@ MANIFEST = "model.json"
 WEIGHTS = "weights.safetensors"
 SCHEMA = "sureflow-model"
 SCHEMA_VERSION = 1
-VERSIONED = ("sureflow", "jax", "equinox", "optax", "numpy")
+VERSIONED = ("sureflow", "jax", "equinox", "optax", "numpy", "scipy", "tinygp")
 
 
 class Section(BaseModel):
@@ -37,13 +38,26 @@ class Section(BaseModel):
 
 
 class Configuration(Section):
-    """What was trained, and how."""
+    """What was trained, and how. Whole-field models have neither head nor members nor training of the networks."""
 
-    model: AnyModel
-    head: AnyHead
-    members: PositiveInt
+    model: AnyModel | AnyFieldModel = Field(discriminator="name")
+    head: AnyHead | None = None
+    members: PositiveInt | None = None
     coordinates: str
-    train: TrainSettings
+    train: TrainSettings | None = None
+
+    @model_validator(mode="after")
+    def _networks_are_complete(self) -> Self:
+        _ = self.recipe
+        return self
+
+    @property
+    def recipe(self) -> Recipe | FieldModelSettings:
+        if isinstance(self.model, FieldModelSettings):
+            return self.model
+        if self.head is None or self.members is None or self.train is None:
+            raise ValueError(f"head, members and train are needed for a {self.model.name}")
+        return Recipe(self.model, self.head, self.members, self.train)
 
 
 class Domain(Section):
@@ -77,6 +91,11 @@ class Normalization(Section):
     fields: Columns
 
 
+class ArrayForm(Section):
+    shape: tuple[NonNegativeInt, ...]
+    dtype: Literal["float32", "float64"]
+
+
 class Manifest(Section):
     """`model.json`."""
 
@@ -93,12 +112,18 @@ class Manifest(Section):
     weights_checksum: str
     network_axis: str
     versions: dict[str, str]
+    scaling: AnyScaling = NoScaling()
+    calibration: dict[str, Any] | None = None
+    # The arrays of a whole-field model, whose sizes follow from the data; those of networks follow from the settings.
+    arrays: dict[str, ArrayForm] | None = None
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
         kind, known = self.configuration.coordinates, self.mesh.coordinates
         if kind not in known:
             raise ValueError(f"coordinates {kind!r} are none of {', '.join(known)}")
+        if isinstance(self.configuration.model, FieldModelSettings) != (self.arrays is not None):
+            raise ValueError("arrays belong to whole-field models, and to all of them")
         names, rows, normalizer = self.training_domain.names, self.training_domain.parameters, self.normalizer
         sizes = {
             "units": (len(self.units), len(self.names)),
@@ -127,37 +152,55 @@ def load(folder: str | Path) -> Surrogate:
     """The surrogate of an artifact, or a sentence about what is wrong with it."""
     folder = Path(folder)
     manifest = _read_manifest(folder / MANIFEST)
-    configuration = manifest.configuration
-    recipe = Recipe(configuration.model, configuration.head, configuration.members, configuration.train)
+    recipe = manifest.configuration.recipe
     tensors = _read_tensors(folder / WEIGHTS, manifest.weights_checksum)
     filled = from_tensors(_template(manifest, recipe), tensors, str(folder / WEIGHTS))
     shape, nodes = manifest.mesh.shape, filled["nodes"]
     return Surrogate(
         recipe=recipe,
-        weights=jax.tree.map(jnp.asarray, filled["weights"]),
+        weights=_weights(recipe, filled["weights"]),
         normalizer=Normalizer.from_dict(manifest.normalizer.model_dump()),
-        coordinates=configuration.coordinates,
+        coordinates=manifest.configuration.coordinates,
         names=manifest.names,
         units=manifest.units,
         mesh_points=filled["points"],
         mesh=None if shape is None else Mesh(shape, nodes["x"], nodes["r"]),
         domain=TrainingDomain(manifest.training_domain.names, np.array(manifest.training_domain.parameters)),
         data_checksum=manifest.data_checksum,
+        scaling=manifest.scaling,
+        calibration=manifest.calibration,
     )
 
 
+def _weights(recipe: Recipe | FieldModelSettings, filled: Any) -> Any:
+    if isinstance(recipe, FieldModelSettings):
+        return recipe.fitted.from_arrays(filled)
+    return jax.tree.map(jnp.asarray, filled)
+
+
+def _configuration(surrogate: Surrogate) -> Configuration:
+    recipe = surrogate.recipe
+    if isinstance(recipe, Recipe):
+        networks = {"head": recipe.head, "members": recipe.members, "train": recipe.train}
+        return Configuration(model=recipe.model, coordinates=surrogate.coordinates, **networks)
+    return Configuration(model=recipe, coordinates=surrogate.coordinates)  # type: ignore[arg-type]
+
+
+def _array_forms(surrogate: Surrogate) -> dict[str, ArrayForm] | None:
+    if not isinstance(surrogate.weights, FieldModel):
+        return None
+    forms = {
+        name: {"shape": array.shape, "dtype": array.dtype.name} for name, array in surrogate.weights.arrays().items()
+    }
+    return {name: ArrayForm.model_validate(form) for name, form in forms.items()}
+
+
 def _manifest(surrogate: Surrogate, weights_checksum: str) -> Manifest:
-    recipe, mesh, points = surrogate.recipe, surrogate.mesh, surrogate.mesh_points
+    mesh, points = surrogate.mesh, surrogate.mesh_points
     return Manifest(
         schema=SCHEMA,
         schema_version=SCHEMA_VERSION,
-        configuration=Configuration(
-            model=recipe.model,
-            head=recipe.head,
-            members=recipe.members,
-            coordinates=surrogate.coordinates,
-            train=recipe.train,
-        ),
+        configuration=_configuration(surrogate),
         names=surrogate.names,
         units=surrogate.units,
         normalizer=Normalization.model_validate(surrogate.normalizer.to_dict()),
@@ -171,16 +214,20 @@ def _manifest(surrogate: Surrogate, weights_checksum: str) -> Manifest:
         weights_checksum=weights_checksum,
         network_axis=network_axis(),
         versions={package: importlib.metadata.version(package) for package in VERSIONED},
+        scaling=surrogate.scaling,  # type: ignore[arg-type]
+        calibration=None if surrogate.calibration is None else dict(surrogate.calibration),
+        arrays=_array_forms(surrogate),
     )
 
 
 def _tensors(surrogate: Surrogate) -> dict[str, Any]:
     mesh = surrogate.mesh
     nodes = {} if mesh is None else {"x": mesh.node_x, "r": mesh.node_r}
-    return {"weights": surrogate.weights, "points": surrogate.mesh_points, "nodes": nodes}
+    weights = surrogate.weights.arrays() if isinstance(surrogate.weights, FieldModel) else surrogate.weights
+    return {"weights": weights, "points": surrogate.mesh_points, "nodes": nodes}
 
 
-def _template(manifest: Manifest, recipe: Recipe) -> dict[str, Any]:
+def _template(manifest: Manifest, recipe: Recipe | FieldModelSettings) -> dict[str, Any]:
     """Names, shapes and types that the weights file must have, from `model.json` alone."""
     form = manifest.mesh
     n_coordinates = form.coordinates[manifest.configuration.coordinates]
@@ -188,8 +235,13 @@ def _template(manifest: Manifest, recipe: Recipe) -> dict[str, Any]:
     def double(*shape: int) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct(shape, np.dtype(np.float64))
 
+    if isinstance(recipe, Recipe):
+        weights = weight_shapes(recipe, n_coordinates, len(manifest.training_domain.names), len(manifest.names))
+    else:
+        forms = manifest.arrays or {}
+        weights = {name: jax.ShapeDtypeStruct(form.shape, np.dtype(form.dtype)) for name, form in forms.items()}
     return {
-        "weights": weight_shapes(recipe, n_coordinates, len(manifest.training_domain.names), len(manifest.names)),
+        "weights": weights,
         "points": {name: double(form.points, size) for name, size in form.coordinates.items()},
         "nodes": {} if form.shape is None else {axis: double(*(n + 1 for n in form.shape)) for axis in ("x", "r")},
     }

@@ -1,7 +1,8 @@
 """A trained model as its user meets it: conditions in, fields with error bars out, in physical units."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ from sureflow.data.scaling import NoScaling, Scaling
 from sureflow.errors import SureflowError
 from sureflow.models import FieldModel, FieldModelSettings
 from sureflow.train.loop import Recipe
-from sureflow.uq.domain import TrainingDomain
+from sureflow.uq.calibrate import Calibration, calibrated
+from sureflow.uq.domain import Standing, TrainingDomain
 from sureflow.uq.ensemble import member_means, predict_normalized
 from sureflow.uq.predictive import Predictive
 
 METERS = {"units": "m"}
+UNSCALED = NoScaling()
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Surrogate:
     mesh: Mesh | None
     domain: TrainingDomain
     data_checksum: str
-    scaling: Scaling = NoScaling()
+    scaling: Scaling = UNSCALED
     calibration: Mapping[str, Any] | None = None
 
     @classmethod
@@ -87,7 +90,42 @@ class Surrogate:
         conditions: Float[np.ndarray, "case parameter"],
         points: Float[np.ndarray, "point 2"] | None = None,
     ) -> Predictive:
-        """Mean and parts (case, variable, point) in physical units, on the training mesh or at physical points."""
+        """Mean and parts (case, variable, point) in physical units, on the training mesh or at physical points.
+
+        The parts are calibrated where the model is; `raw_predictive` gives the model's own.
+        """
+        if self.calibration is None:
+            return self.raw_predictive(conditions, points)
+        conditions = np.asarray(conditions, float)
+        on_mesh = calibrated(self.calibrations["fields"], self.raw_predictive, self.domain, self.unit, conditions)
+        if points is None:
+            return on_mesh
+        parts = {name: self._at_points(np.asarray(part), points) for name, part in on_mesh.parts.items()}
+        return Predictive(self.raw_predictive(conditions, points).mean, parts)
+
+    @cached_property
+    def calibrations(self) -> dict[str, Calibration]:
+        """What was learned about the bars of the `fields` and, where they can be read off, of the `quantities`."""
+        return {name: Calibration.from_dict(values) for name, values in (self.calibration or {}).items()}
+
+    @cached_property
+    def trusted_domain(self) -> TrainingDomain:
+        """The training domain, which reaches as far as calibration could teach."""
+        return replace(self.domain, reach=self.calibrations["fields"].reach) if self.calibration else self.domain
+
+    def unit(
+        self, fields: Float[np.ndarray, "case variable point"], conditions: Float[np.ndarray, "case parameter"]
+    ) -> Float[np.ndarray, "case variable #point"]:
+        """Physical size of one unit of the model's normalized space, where the fields are these."""
+        slope = self.scaling.slope(self.scaling.forward(fields, conditions), conditions)
+        return np.broadcast_to(slope * self.normalizer.fields.std[:, None], (len(conditions), *fields.shape[1:]))
+
+    def raw_predictive(
+        self,
+        conditions: Float[np.ndarray, "case parameter"],
+        points: Float[np.ndarray, "point 2"] | None = None,
+    ) -> Predictive:
+        """Mean and the model's own parts, as it gives them before any calibration."""
         inputs = self.scaling.inputs(np.asarray(conditions, float))
         if isinstance(self.weights, FieldModel):
             normalized = self.weights.predict(self.normalizer.parameters.forward(inputs))
@@ -101,8 +139,8 @@ class Surrogate:
         physical = self.scaling.physical(self.normalizer.physical(normalized), conditions)
         if points is None or not isinstance(self.weights, FieldModel):
             return physical
-        parts = {name: self._at_points(part, points) for name, part in physical.parts.items()}
-        return Predictive(self._at_points(physical.mean, points), parts)
+        parts = {name: self._at_points(np.asarray(part), points) for name, part in physical.parts.items()}
+        return Predictive(self._at_points(np.asarray(physical.mean), points), parts)
 
     def samples(
         self, conditions: Float[np.ndarray, "case parameter"], count: int, seed: int = 0
@@ -117,7 +155,8 @@ class Surrogate:
             drawn = self.weights.samples(self.normalizer.parameters.forward(inputs), count, rng)
         else:
             drawn = self._members(inputs)[:count]
-        return self.scaling.inverse(self.normalizer.physical(Predictive(drawn, {})).mean, conditions)
+        scaled = np.asarray(self.normalizer.physical(Predictive(drawn, {})).mean)
+        return self.scaling.inverse(scaled, conditions)
 
     def _members(self, inputs: Float[np.ndarray, "case parameter"]) -> Float[np.ndarray, "member case variable point"]:
         if not isinstance(self.recipe, Recipe) or self.recipe.members < 2:
@@ -142,21 +181,35 @@ class Surrogate:
                 "leave the points out, or train a deeponet"
             )
         index = cell_index(self.mesh, np.asarray(points, float))
-        by_cell = np.moveaxis(np.asarray(fields), 2, 0)
+        by_cell = np.moveaxis(fields, 2, 0)
         found = interpolate(by_cell.reshape(len(by_cell), -1), self.mesh.shape, index)
         return np.moveaxis(found.reshape(len(points), *by_cell.shape[1:]), 0, 2)
 
-    def predict(self, *, points: ArrayLike | None = None, **parameters: ArrayLike) -> xarray.Dataset:
+    def predict(
+        self, *, points: ArrayLike | None = None, extrapolate: bool = False, **parameters: ArrayLike
+    ) -> xarray.Dataset:
         """Fields at one condition, as in `predict(mach=25, altitude_km=46)`, or at several given as sequences.
 
         For every variable u: `u`, its standard deviation `u_std`, and the parts of that as `u_std_<part>`; over the
         cells (j, i) of a structured training mesh, else over (point); with (case) before them for several conditions.
-        The attribute `verdict` says whether a condition lies outside the training domain.
+        The attribute `verdict` says whether a condition lies outside the training domain; one that is too far out is
+        answered with `extrapolate` only. A calibrated model's own standard deviation stays in `u_std_raw`, and the
+        attribute `bars` says what the bars are worth.
         """
         conditions = self._conditions(parameters)
+        if not extrapolate:
+            self._refuse(conditions)
         located = None if points is None else np.asarray(points, float)
         fields = _labelled(self, self.predictive(conditions, located), conditions, located)
         return fields if any(np.ndim(value) for value in parameters.values()) else fields.isel(case=0)
+
+    def _refuse(self, conditions: Float[np.ndarray, "case parameter"]) -> None:
+        for condition in conditions:
+            verdict = self.trusted_domain.judge(condition)
+            if verdict.standing == Standing.REFUSED:
+                raise SureflowError(
+                    f"refused: {verdict.reason}. Compute runs there, or ask with --extrapolate (extrapolate=True)"
+                )
 
     def _conditions(self, parameters: dict[str, Any]) -> Float[np.ndarray, "case parameter"]:
         if set(parameters) != set(self.domain.names):
@@ -184,6 +237,9 @@ def _labelled(
     arrays = {"": predictive.mean} | {f"_std_{name}": part for name, part in predictive.parts.items()}
     if predictive.std is not None:
         arrays["_std"] = predictive.std
+    own = surrogate.raw_predictive(conditions, points).std if surrogate.calibration else None
+    if own is not None:
+        arrays["_std_raw"] = own
     shape = tuple(space.sizes[dim] for dim in space["x"].dims)
     fields = {
         name + suffix: (("case", *space["x"].dims), values[:, variable].reshape(-1, *shape), {"units": unit})
@@ -191,10 +247,19 @@ def _labelled(
         for suffix, values in arrays.items()
     }
     explained = {"long_name": "distance outside the training domain, in widths of it"}
-    extrapolation = ("case", surrogate.domain.excess(conditions).max(axis=1), explained)
+    extrapolation = ("case", surrogate.domain.distance(conditions), explained)
     parameters = {name: ("case", conditions[:, column]) for column, name in enumerate(surrogate.domain.names)}
-    attributes = {"verdict": surrogate.domain.summary(conditions)}
+    attributes = {"verdict": surrogate.trusted_domain.summary(conditions), "bars": _bars(surrogate)}
     return space.assign(fields).assign(extrapolation=extrapolation).assign_coords(parameters).assign_attrs(attributes)
+
+
+def _bars(surrogate: Surrogate) -> str:
+    """What the bars of a prediction are worth, in a sentence."""
+    if surrogate.calibration is None:
+        return "uncalibrated: the model's own"
+    fitted = surrogate.calibrations["fields"]
+    how = "runs that took part in nothing else" if fitted.exact else "folds over the training runs"
+    return f"calibrated with {fitted.runs} held-out runs ({how}); coverage is promised inside the training hull only"
 
 
 def _cells(mesh: Mesh, centers: Float[np.ndarray, "point 2"]) -> xarray.Dataset:

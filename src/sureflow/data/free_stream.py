@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from pydantic import Field, PositiveFloat
@@ -48,7 +49,7 @@ class Flight:
                 "choose an altitude in that range."
             )
         with double_precision():
-            temperature, pressure, _ = map(np.asarray, standard_atmosphere(altitude))
+            temperature, pressure, _ = map(np.asarray, standard_atmosphere(jnp.asarray(altitude)))
         gas = PerfectGas(self.gamma, self.gas_constant)
         density = gas.density_from_pressure(pressure, temperature)
         sound_speed = gas.sound_speed(density, gas.energy_from_temperature(density, temperature))

@@ -61,10 +61,11 @@ class Scaling(ABC):
         exp(m) s. Its exact moments exp(m + s^2/2) and so on agree to s^2 for the errors of a few percent that matter here,
         but let the mean run away where a model admits that it knows nothing.
         """
-        slope = self.slope(predictive.mean, parameters)
+        mean = np.asarray(predictive.mean)
+        slope = self.slope(mean, parameters)
         return Predictive(
-            mean=self.inverse(predictive.mean, parameters),
-            parts={name: part * slope for name, part in predictive.parts.items()},
+            mean=self.inverse(mean, parameters),
+            parts={name: np.asarray(part) * slope for name, part in predictive.parts.items()},
         )
 
 

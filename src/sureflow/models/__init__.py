@@ -11,10 +11,11 @@ from sureflow.models.base import Network, NetworkSettings, map_networks, network
 from sureflow.models.deeponet import DeepONet, DeepONetSettings
 from sureflow.models.field import FieldModel, FieldModelSettings
 from sureflow.models.interpolation import InterpolationSettings
+from sureflow.models.pod_deeponet import PodDeepONetSettings
 from sureflow.models.pod_gp import PodGPSettings
 
 AnyModel = DeepONetSettings
-AnyFieldModel = Annotated[InterpolationSettings | PodGPSettings, Field(discriminator="name")]
+AnyFieldModel = Annotated[InterpolationSettings | PodGPSettings | PodDeepONetSettings, Field(discriminator="name")]
 
 __all__ = [
     "AnyFieldModel",
@@ -26,6 +27,7 @@ __all__ = [
     "InterpolationSettings",
     "Network",
     "NetworkSettings",
+    "PodDeepONetSettings",
     "PodGPSettings",
     "map_networks",
     "network_axis",

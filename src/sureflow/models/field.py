@@ -75,4 +75,6 @@ def require_runs(inputs: Inputs, model: str) -> None:
         raise SureflowError(f"all {len(inputs)} runs are at one condition: {model} needs a parameter that varies")
     fewest = n_varying + 2
     if len(inputs) < fewest:
-        raise SureflowError(f"{len(inputs)} runs are too few for {model} over {n_varying} parameters: it needs {fewest}")
+        raise SureflowError(
+            f"{len(inputs)} runs are too few for {model} over {n_varying} parameters: it needs {fewest}"
+        )

@@ -8,7 +8,15 @@ from jaxtyping import Float
 from pydantic.dataclasses import dataclass
 from scipy.spatial.distance import cdist
 
-from sureflow.models.field import FieldModel, FieldModelSettings, Fields, Inputs, Samples, require_distinct, require_runs
+from sureflow.models.field import (
+    FieldModel,
+    FieldModelSettings,
+    Fields,
+    Inputs,
+    Samples,
+    require_distinct,
+    require_runs,
+)
 from sureflow.models.field import varying as varying_parameters
 from sureflow.settings import STRICT
 from sureflow.uq.predictive import EPISTEMIC, Predictive

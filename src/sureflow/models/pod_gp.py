@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass as plain_dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -12,8 +12,17 @@ from pydantic import Field, PositiveInt
 from pydantic.dataclasses import dataclass
 from scipy.optimize import minimize
 from tinygp import GaussianProcess, kernels, transforms
+from tinygp.kernels.distance import L2Distance
 
-from sureflow.models.field import FieldModel, FieldModelSettings, Fields, Inputs, Samples, require_distinct, require_runs
+from sureflow.models.field import (
+    FieldModel,
+    FieldModelSettings,
+    Fields,
+    Inputs,
+    Samples,
+    require_distinct,
+    require_runs,
+)
 from sureflow.models.field import varying as varying_parameters
 from sureflow.models.pod import combine, pod
 from sureflow.runtime import double_precision
@@ -96,7 +105,7 @@ class PodGPSettings(FieldModelSettings):
     """Modes are kept until `energy` is the share of the variance that is left, but not more than `modes`."""
 
     name: Literal["pod-gp"] = "pod-gp"
-    energy: float = Field(1e-7, gt=0, lt=1)
+    energy: Annotated[float, Field(gt=0, lt=1)] = 1e-7
     modes: PositiveInt = 48
     uq: ClassVar[str] = "gp"
     fitted: ClassVar[type[FieldModel]] = PodGP
@@ -127,7 +136,7 @@ class PodGPSettings(FieldModelSettings):
 def _process(
     logarithms: Float[Array, " hyperparameter"], inputs: Float[Array, "row parameter"], is_run: Bool[Array, " row"]
 ) -> GaussianProcess:
-    matern = transforms.Linear(jnp.exp(-logarithms[2:]), kernels.Matern52(distance=kernels.distance.L2Distance()))
+    matern = transforms.Linear(jnp.exp(-logarithms[2:]), kernels.Matern52(distance=L2Distance()))
     linear = kernels.Constant(WIDE) + WIDE * kernels.DotProduct()
     noise = jnp.where(is_run, jnp.exp(logarithms[1]), PADDING_NOISE)
     return GaussianProcess(jnp.exp(logarithms[0]) * matern + linear, inputs, diag=noise)
@@ -157,7 +166,9 @@ def _most_probable(
     amplitude, noise, length = START
     start = np.array([amplitude, noise, *[length] * n_parameters])
     bounds = [AMPLITUDE, NOISE, *[LENGTH] * n_parameters]
-    found = minimize(objective, start, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": 60, "ftol": 1e-7})
+    found = minimize(
+        objective, start, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": 60, "ftol": 1e-7}
+    )
     return found.x
 
 

@@ -1,0 +1,169 @@
+"""An operator network on a POD basis: the trunk is given by the runs, the branch is an ensemble of small networks."""
+
+from dataclasses import dataclass as plain_dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic.dataclasses import dataclass
+
+from sureflow.models.field import (
+    FieldModel,
+    FieldModelSettings,
+    Fields,
+    Inputs,
+    Samples,
+    require_distinct,
+    require_runs,
+)
+from sureflow.models.pod import combine, pod
+from sureflow.settings import STRICT
+from sureflow.uq.predictive import DISCREPANCY, EPISTEMIC, Predictive
+
+# Runs are padded to a multiple of this, so that one program serves many folds.
+PAD_RUNS = 32
+
+
+class Branch(NamedTuple):
+    """tanh layers for all members at once: parameters -> width -> width -> modes."""
+
+    first: Float[Array, "member width parameter"]
+    first_bias: Float[Array, "member width"]
+    hidden: Float[Array, "member width width"]
+    hidden_bias: Float[Array, "member width"]
+    last: Float[Array, "member mode width"]
+    last_bias: Float[Array, "member mode"]
+
+    def __call__(self, inputs: Float[Array, "case parameter"]) -> Float[Array, "member case mode"]:
+        x = jnp.tanh(jnp.einsum("mwp,cp->mcw", self.first, inputs) + self.first_bias[:, None])
+        x = jnp.tanh(jnp.einsum("mvw,mcw->mcv", self.hidden, x) + self.hidden_bias[:, None])
+        return jnp.einsum("mkw,mcw->mck", self.last, x) + self.last_bias[:, None]
+
+
+@plain_dataclass(frozen=True)
+class PodDeepONet(FieldModel):
+    """fields(x) = mean + sum_k (line_k(x) + scale_k branch_k(x)) mode_k (Lu et al. 2022, POD-DeepONet).
+
+    The straight line through the coefficients is fitted by least squares, and the branch learns what it leaves: outside of
+    the training runs, where tanh layers level off, the line goes on. Members differ in their initial weights.
+    """
+
+    mean: Float[np.ndarray, "variable point"]
+    modes: Float[np.ndarray, "mode variable point"]
+    truncation: Float[np.ndarray, "variable point"]
+    line: Float[np.ndarray, "term mode"]  # constant, then one slope for every parameter
+    scale: Float[np.ndarray, " mode"]
+    first: Float[np.ndarray, "member width parameter"]
+    first_bias: Float[np.ndarray, "member width"]
+    hidden: Float[np.ndarray, "member width width"]
+    hidden_bias: Float[np.ndarray, "member width"]
+    last: Float[np.ndarray, "member mode width"]
+    last_bias: Float[np.ndarray, "member mode"]
+
+    def predict(self, inputs: Inputs) -> Predictive:
+        members = combine(self._coefficients(inputs), self.modes)
+        return Predictive(
+            mean=self.mean + members.mean(axis=0),
+            parts={
+                EPISTEMIC: members.std(axis=0),
+                DISCREPANCY: np.broadcast_to(self.truncation, members.shape[1:]),
+            },
+        )
+
+    def samples(self, inputs: Inputs, count: int, rng: np.random.Generator) -> Samples:
+        """The first `count` members."""
+        return self.mean + combine(self._coefficients(inputs)[:count], self.modes)
+
+    def _coefficients(self, inputs: Inputs) -> Float[np.ndarray, "member case mode"]:
+        arrays = (jnp.asarray(getattr(self, name), jnp.float32) for name in Branch._fields)
+        learned = _run(Branch(*arrays), jnp.asarray(_pad(np.asarray(inputs)), jnp.float32))
+        return _terms(inputs) @ self.line + self.scale * np.asarray(learned, float)[:, : len(inputs)]
+
+
+@dataclass(frozen=True, config=STRICT)
+class PodDeepONetSettings(FieldModelSettings):
+    """Ensemble, basis and training. Every step sees all runs; the learning rate falls along a cosine to zero."""
+
+    name: Literal["pod-deeponet"] = "pod-deeponet"
+    members: PositiveInt = 10
+    width: PositiveInt = 64
+    energy: Annotated[float, Field(gt=0, lt=1)] = 1e-6
+    modes: PositiveInt = 32
+    steps: PositiveInt = 4000
+    learning_rate: PositiveFloat = 3e-3
+    weight_decay: NonNegativeFloat = 1e-4
+    seed: NonNegativeInt = 0
+    uq: ClassVar[str] = "ensemble"
+    fitted: ClassVar[type[FieldModel]] = PodDeepONet
+
+    def fit(self, inputs: Inputs, fields: Fields) -> PodDeepONet:
+        require_distinct(inputs)
+        require_runs(inputs, "pod-deeponet")
+        basis = pod(fields, self.energy, self.modes)
+        line = np.linalg.lstsq(_terms(inputs), basis.coefficients, rcond=None)[0]
+        left = basis.coefficients - _terms(inputs) @ line
+        scale = np.where(left.std(axis=0) > 0, left.std(axis=0), 1.0)
+        branch = _train(
+            _initial(self, inputs.shape[1], len(scale)),
+            jnp.asarray(_pad(inputs), jnp.float32),
+            jnp.asarray(_pad(left / scale), jnp.float32),
+            jnp.asarray(_pad(np.ones((len(inputs), 1))), jnp.float32),
+            jnp.asarray(scale / scale.sum(), jnp.float32),
+            self.learning_rate,
+            self.weight_decay,
+            steps=self.steps,
+        )
+        arrays = {name: np.asarray(values) for name, values in branch._asdict().items()}
+        return PodDeepONet(basis.mean, basis.modes, basis.truncation, line, scale, **arrays)
+
+
+def _initial(settings: PodDeepONetSettings, n_parameters: int, n_modes: int) -> Branch:
+    """Weights uniform in +-1/sqrt(inputs); a member's depend on the seed and its own place only."""
+
+    def draw(member: int) -> list[np.ndarray]:
+        rng = np.random.default_rng(np.random.SeedSequence([settings.seed, member]))
+        sizes = [n_parameters, settings.width, settings.width, n_modes]
+        shapes = [shape for a, b in pairwise(sizes) for shape in ((a, (b, a)), (a, (b,)))]
+        return [rng.uniform(-1, 1, shape) / inputs**0.5 for inputs, shape in shapes]
+
+    members = [draw(member) for member in range(settings.members)]
+    return Branch(*(jnp.asarray(np.stack(arrays), jnp.float32) for arrays in zip(*members, strict=True)))
+
+
+@partial(jax.jit, static_argnames="steps")
+def _train(branch, inputs, targets, is_run, importance, learning_rate, weight_decay, *, steps):
+    """AdamW over all runs at once. A mode's error counts by its share of the amplitude: counted by energy, as the error of
+    the field has it, the many weak modes that make up a sharp shock would hardly be learned.
+    """
+    optimizer = optax.adamw(optax.cosine_decay_schedule(learning_rate, steps), weight_decay=weight_decay)
+
+    def loss(branch: Branch) -> Float[Array, ""]:
+        # Members are independent: the gradient of the sum is each one's own.
+        return jnp.sum(jnp.mean((branch(inputs) - targets) ** 2 * is_run, axis=1) * importance)
+
+    def step(carry, _):
+        branch, state = carry
+        update, state = optimizer.update(jax.grad(loss)(branch), state, branch)
+        return (optax.apply_updates(branch, update), state), None
+
+    (branch, _), _ = jax.lax.scan(step, (branch, optimizer.init(branch)), length=steps)
+    return branch
+
+
+@jax.jit
+def _run(branch: Branch, inputs: Float[Array, "case parameter"]) -> Float[Array, "member case mode"]:
+    return branch(inputs)
+
+
+def _terms(inputs: Inputs) -> Float[np.ndarray, "case term"]:
+    return np.column_stack([np.ones(len(inputs)), inputs])
+
+
+def _pad(rows: Float[np.ndarray, "row column"]) -> Float[np.ndarray, "padded column"]:
+    return np.pad(rows, ((0, -len(rows) % PAD_RUNS), (0, 0)))
