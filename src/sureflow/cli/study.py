@@ -1,9 +1,12 @@
 """`sureflow study`: from nothing to the report, with one command."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from sureflow.study.settings import StudySettings
 
 
 def study(
@@ -17,19 +20,25 @@ def study(
 
     Stopped at any moment and started again, it goes on. What has not changed is not done again.
     """
-    from sureflow.cli.console import Bar, err, out
+    from sureflow.cli.console import out
+    from sureflow.study.settings import load_study
+
+    report = follow_study(output, load_study(preset), overwrite=overwrite)
+    out.print(f"{report}")
+
+
+def follow_study(folder: Path, settings: "StudySettings", *, overwrite: bool) -> Path:
+    """Run a study with a bar; the path of its report."""
+    from sureflow.cli.console import Bar, err
     from sureflow.cli.generate import stopped_by_signals
     from sureflow.runtime import keep_compiled_programs
     from sureflow.study.run import Watch, run_study
-    from sureflow.study.settings import load_study
 
     keep_compiled_programs()
-    settings = load_study(preset)
     with Bar("study", 1.0) as bar, stopped_by_signals():
         watch = Watch(say=lambda line: err.print(line, markup=False), advance=bar.update, begin=bar.begin)
         try:
-            report = run_study(output, settings, watch, overwrite=overwrite)
+            return run_study(folder, settings, watch, overwrite=overwrite)
         except KeyboardInterrupt:
-            err.print(f"Stopped: what is finished is kept in {output}; run the same command again to go on.")
+            err.print(f"Stopped: what is finished is kept in {folder}; run the same command again to go on.")
             raise typer.Exit(130) from None
-    out.print(f"{report}")

@@ -7,7 +7,7 @@ import numpy as np
 
 from sureflow.data.dataset import Dataset
 from sureflow.data.normalize import Standard
-from sureflow.data.split import Mask, Split, space_filling
+from sureflow.data.split import Mask, PaperDomains, Split, space_filling
 from sureflow.study.settings import Entry, StudySettings
 
 
@@ -53,5 +53,8 @@ class StudyData:
 
     @property
     def shown(self) -> int:
-        """The run whose fields are drawn."""
-        return int(np.flatnonzero((self.runs.parameters == self.settings.split.shown).all(axis=1))[0])
+        """The run whose fields are drawn: the paper's, else the first that tests."""
+        split = self.settings.split
+        if isinstance(split, PaperDomains):
+            return int(np.flatnonzero((self.runs.parameters == split.shown).all(axis=1))[0])
+        return int(np.flatnonzero(self.split.test["in_domain"])[0])

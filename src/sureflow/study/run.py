@@ -11,7 +11,6 @@ from sureflow import artifact
 from sureflow.campaign.cluster import local_workers, usable_cores
 from sureflow.campaign.lock import lock_store
 from sureflow.campaign.run import Standing, provenance_path, run_campaign
-from sureflow.campaign.settings import load_campaign
 from sureflow.data.dataset import Dataset
 from sureflow.data.schema import first_difference
 from sureflow.errors import SureflowError
@@ -31,11 +30,9 @@ def run_study(folder: Path, settings: StudySettings, watch: Watch, *, overwrite:
     """Bring a study to its end, from wherever it is; the path of its report."""
     with study_lock(folder):
         accept(folder, settings, overwrite=overwrite)
-        campaign = load_campaign(settings.campaign)
-        study = Study(folder, settings, campaign, watch, Costs(settings, campaign), read_clock(folder))
+        study = Study(folder, settings, watch, Costs(settings), read_clock(folder))
         watch.begin(study.costs.total)
-        make_runs(study)
-        data = StudyData(Dataset.from_store(folder / RUNS), settings)
+        data = StudyData(Dataset.from_store(make_runs(study)), settings)
         train = select(study, data.training)
         for entry in settings.models:
             train_model(study, entry, train, data.training_of(entry))
@@ -98,20 +95,23 @@ def explain_disk(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def make_runs(study: Study) -> None:
-    """The campaign is resumable by itself, and says by its status what is to do."""
-    path = study.folder / RUNS
+def make_runs(study: Study) -> Path:
+    """The store of runs: the user's, or a campaign, which is resumable by itself and knows what is to do."""
+    if study.settings.runs is not None:
+        return study.settings.runs
+    path, campaign = study.folder / RUNS, study.settings.load_campaign()
     began = time.perf_counter()
 
     def show(standing: Standing) -> None:
         share = standing.finished / standing.total
         study.watch.advance(share * study.costs.cost["runs"], f"runs: {standing.finished} of {standing.total}")
 
-    standing = run_campaign(path, study.campaign, lambda runs: local_workers(min(usable_cores(), runs)), watch=show)
+    standing = run_campaign(path, campaign, lambda runs: local_workers(min(usable_cores(), runs)), watch=show)
     study.watch.say("runs: as they were" if standing.found == standing.total else f"runs: {standing.total} made")
     if standing.found < standing.total:
         study.clock["runs"] = round(study.clock.get("runs", 0.0) + time.perf_counter() - began, 1)
         write_provenance(study)
+    return path
 
 
 def evaluate_stage(study: Study, entry: Entry, data: StudyData) -> None:

@@ -20,8 +20,9 @@ from pydantic import (
     model_validator,
 )
 
+from sureflow.campaign.settings import Campaign, load_campaign
 from sureflow.config import UQ
-from sureflow.data.split import PaperDomains
+from sureflow.data.split import PaperDomains, RandomRuns
 from sureflow.errors import SureflowError
 from sureflow.heads import AnyHead
 from sureflow.models import AnyFieldModel, AnyModel, DeepONetSettings, FieldModelSettings
@@ -101,7 +102,7 @@ class Entry(Section):
         """How many networks are trained for a variable; none of a whole-field model."""
         return self.members or 0
 
-    def split(self, split: PaperDomains) -> PaperDomains:
+    def split(self, split: PaperDomains | RandomRuns) -> PaperDomains | RandomRuns:
         return split if self.split_seed is None else replace(split, seed=self.split_seed)
 
     def recipe(self, train: TrainSettings) -> Recipe | FieldModelSettings:
@@ -117,21 +118,28 @@ class StudySettings(Section):
     """A study in one TOML file."""
 
     description: str = ""
-    campaign: str
-    split: PaperDomains = PaperDomains()
+    campaign: str | None = None  # a preset or TOML file of a campaign, computed into the study's folder
+    runs: Path | None = None  # or a store of runs that are there already
+    split: PaperDomains | RandomRuns = Field(default=PaperDomains(), discriminator="kind")
     selection: Selection | None = None
     train: TrainSettings = TrainSettings()
     models: tuple[Entry, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _labels_differ(self) -> Self:
+    def _fits_together(self) -> Self:
         labels = [entry.label for entry in self.models]
         twice = next((label for label in labels if labels.count(label) > 1), None)
         if twice:
             raise ValueError(f"two models have the label {twice!r}: every model needs its own")
+        if (self.campaign is None) == (self.runs is None):
+            raise ValueError("a study needs either campaign, to compute its runs, or runs, a store of them")
         if self.selection is not None and not any(entry.networks for entry in self.models):
             raise ValueError("selection searches training settings of networks, and the study has none: leave it out")
         return self
+
+    def load_campaign(self) -> Campaign:
+        assert self.campaign is not None
+        return load_campaign(self.campaign)
 
     @property
     def deterministic(self) -> Entry:

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from sureflow.campaign.run import provenance_path
-from sureflow.campaign.settings import Campaign
 from sureflow.campaign.versions import versions
+from sureflow.data.store import RunStore
 from sureflow.files import write_atomically
 from sureflow.models import FieldModelSettings
 from sureflow.study.settings import StudySettings
@@ -33,15 +33,15 @@ REPORT_COST = 20.0
 class Costs:
     """What each stage costs, roughly, and what lies before it."""
 
-    def __init__(self, settings: StudySettings, campaign: Campaign):
-        cells, n_runs = int(np.prod(campaign.mesh.cells)), len(campaign.pairs())
+    def __init__(self, settings: StudySettings):
+        cells, n_runs = _size(settings)
         train = settings.train
         per_run = cells if train.points_per_run == "all" else train.points_per_run
         n_train = 0.5 * n_runs  # about what the paper's split trains on
         self.before: dict[str, float] = {}
         self.cost: dict[str, float] = {}
         self.total = 0.0
-        self._add("runs", n_runs * cells * PER_CELL_OF_RUN / 2)
+        self._add("runs", n_runs * cells * PER_CELL_OF_RUN / 2 if settings.campaign else 0.0)
         if settings.selection is not None:
             samples = settings.selection.epochs * n_train * per_run * 4
             self._add("selection", len(list(settings.selection.candidates(train))) * samples * PER_SAMPLE)
@@ -62,6 +62,15 @@ class Costs:
         self.total += cost
 
 
+def _size(settings: StudySettings) -> tuple[int, int]:
+    """Points of a run, and runs."""
+    if settings.runs is not None:
+        store = RunStore.open(settings.runs)
+        return int(np.prod(store.shape)), len(store.status())
+    campaign = settings.load_campaign()
+    return int(np.prod(campaign.mesh.cells)), len(campaign.pairs())
+
+
 @dataclass(frozen=True)
 class Watch:
     """Who follows a study: `say` hears what is done and why, `advance` how much of the whole cost is behind."""
@@ -77,7 +86,6 @@ class Study:
 
     folder: Path
     settings: StudySettings
-    campaign: Campaign
     watch: Watch
     costs: Costs
     clock: dict[str, float]

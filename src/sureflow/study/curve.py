@@ -1,0 +1,56 @@
+"""Learning curves: what error and calibration a model reaches from how many runs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sureflow.data.dataset import Dataset
+from sureflow.data.split import PaperDomains, RandomRuns
+from sureflow.errors import SureflowError
+from sureflow.evaluate.results import Row
+from sureflow.study.settings import Entry, StudySettings
+
+SIZES = (4, 6, 9, 12, 16, 25, 50, 100, 205)
+MODELS = ("interpolation", "pod-gp", "pod-deeponet")
+TEST_SHARE = 0.2  # of runs that do not span the paper's domains
+
+
+def curve_settings(store: Path, models: Sequence[str], sizes: Sequence[int]) -> StudySettings:
+    """The study that draws the curve: every model on so many space-filling runs of the training set, and on all of them."""
+    dataset = Dataset.from_store(store)
+    split = _split(dataset)
+    available = int(split(dataset).train.sum())
+    used = sorted({*(size for size in sizes if size < available), available})
+    scaling = "none" if dataset.free_stream is None else "freestream"
+    entries = [
+        Entry.model_validate(
+            {"label": f"{model}-{size}", "model": {"name": model}, "scaling": scaling, "runs": size, "calibrate": True}
+        )
+        for model in models
+        for size in used
+    ]
+    return StudySettings(
+        description=f"Learning curves of {store.name}", runs=store.resolve(), split=split, models=tuple(entries)
+    )
+
+
+def _split(dataset: Dataset) -> PaperDomains | RandomRuns:
+    """The paper's domains where the runs span them, else a share of the runs drawn for testing."""
+    try:
+        PaperDomains()(dataset)
+        return PaperDomains()
+    except SureflowError:
+        return RandomRuns(test_runs=max(1, round(TEST_SHARE * len(dataset.parameters))))
+
+
+def curve_table(rows: Sequence[Row]) -> list[Row]:
+    """A row for every model and number of runs: MAE by domain, and miscalibration of the disturbed flow."""
+    table: dict[tuple[str, int], Row] = {}
+    for row in rows:
+        if row["variable"] != "mean":
+            continue
+        line = table.setdefault((row["model"], row["runs"]), {"model": row["model"], "runs": row["runs"]})
+        if row["region"] == "all":
+            line[f"mae {row['domain']}"] = row["mae"]
+        elif row["region"] == "disturbed" and row["domain"] in ("in_domain", "out_of_domain"):
+            line[f"miscalibration {row['domain']}"] = row["miscalibration"]
+    return list(table.values())
