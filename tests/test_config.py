@@ -7,16 +7,39 @@ from sureflow.config import UQ, Experiment, read_experiment
 from sureflow.data.split import PaperDomains
 from sureflow.errors import SureflowError
 from sureflow.heads import MVE, Deterministic
+from sureflow.models import InterpolationSettings, PodGPSettings
 
 GIVEN = {"runs": Path("runs.zarr"), "output": Path("model")}
 
 
-def test_the_default_is_an_ensemble_of_ten_on_all_runs():
+def test_the_default_compares_whole_field_models_on_all_runs():
     experiment = read_experiment(None, **GIVEN)
+    assert [candidate.name for candidate in experiment.recipe.candidates] == ["interpolation", "pod-gp", "pod-deeponet"]
+    assert experiment.split.kind == "all"
+    assert experiment.scaling == "auto"
+
+
+@pytest.mark.parametrize("given", [{"uq": "ensemble"}, {"model": "deeponet"}, {"coordinates": "body-fitted"}])
+def test_networks_are_an_ensemble_of_ten(given):
+    experiment = read_experiment(None, **GIVEN, **given)
     assert experiment.recipe.members == 10
     assert experiment.recipe.head == Deterministic()
-    assert experiment.split.kind == "all"
     assert experiment.coordinates == "body-fitted"
+
+
+@pytest.mark.parametrize("name", ["interpolation", "pod-gp", "pod-deeponet"])
+def test_a_whole_field_model_by_name(name):
+    experiment = read_experiment(None, model=name, scaling="freestream", **GIVEN)
+    assert experiment.recipe.name == name
+    assert "coordinates" not in tomllib.loads(experiment.to_toml())
+
+
+def test_settings_of_a_whole_field_model(tmp_path):
+    path = tmp_path / "experiment.toml"
+    path.write_text('runs = "runs.zarr"\noutput = "model"\nscaling = "none"\n[model]\nname = "pod-gp"\nmodes = 5\n')
+    assert read_experiment(path).recipe == PodGPSettings(modes=5)
+    assert read_experiment(path, ["model.energy=1e-3"]).recipe == PodGPSettings(modes=5, energy=1e-3)
+    assert read_experiment(path, model="interpolation").recipe == InterpolationSettings()
 
 
 @pytest.mark.parametrize("uq", UQ)
@@ -42,8 +65,16 @@ def test_a_file_with_overrides(tmp_path):
     assert experiment.split == PaperDomains(test_runs=9, mach=(12, 20))
 
 
-def test_the_resolved_experiment_reads_back_equal():
-    experiment = read_experiment(None, ["train.points_per_run=all", "split.kind=paper"], uq="evidential", **GIVEN)
+@pytest.mark.parametrize(
+    ("overrides", "given"),
+    [
+        (["train.points_per_run=all"], {"uq": "evidential"}),
+        ([], {"model": "pod-deeponet"}),
+        (["model.folds=3"], {"model": "auto"}),
+    ],
+)
+def test_the_resolved_experiment_reads_back_equal(overrides, given):
+    experiment = read_experiment(None, [*overrides, "split.kind=paper"], **given, **GIVEN)
     assert Experiment.model_validate(tomllib.loads(experiment.to_toml())) == experiment
 
 
@@ -60,11 +91,19 @@ def test_the_resolved_experiment_reads_back_equal():
         ("uq=gaussian", "uq='gaussian' is none of deterministic, mve, evidential, ensemble"),
         ("train.epochs", "must read key=value"),
         ("split.kind=other", "split: Input tag 'other'"),
+        ("scaling=other", "scaling: Input should be 'auto', 'none', 'freestream' or 'log-density'"),
+        ("model.name=other", "model: Input tag 'other'"),
     ],
 )
 def test_mistakes_are_explained(override, message):
     with pytest.raises(SureflowError, match=message.replace("?", r"\?")):
         read_experiment(None, [override], **GIVEN)
+
+
+@pytest.mark.parametrize("override", ["train.epochs=3", "members=3", "uq=mve"])
+def test_what_only_networks_have_is_refused_for_others(override):
+    with pytest.raises(SureflowError, match=r"is for networks, and model\.name is pod-gp"):
+        read_experiment(None, [override], model="pod-gp", **GIVEN)
 
 
 def test_what_is_missing_is_named():

@@ -1,18 +1,19 @@
 """An experiment in one TOML file: typed, complete, and refused when a key is unknown."""
 
-import difflib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import tomlkit
-from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
+from sureflow.choose import ComparisonSettings
 from sureflow.data.split import AllRuns, AnySplit
 from sureflow.errors import SureflowError
 from sureflow.heads import AnyHead, Deterministic
-from sureflow.models import AnyModel, DeepONetSettings
+from sureflow.models import AnyFieldModel, AnyModel, FieldModelSettings
+from sureflow.settings import explain
 from sureflow.train.loop import Recipe, TrainSettings
 
 ENSEMBLE_MEMBERS = 10
@@ -22,10 +23,17 @@ UQ = {
     "evidential": ("evidential", 1),
     "ensemble": ("deterministic", ENSEMBLE_MEMBERS),
 }
+NETWORK = "deeponet"
+# What only networks for single points have.
+NETWORK_KEYS = ("coordinates", "members", "head", "train")
 
 
 class Experiment(BaseModel):
     """Runs, what to learn from them and how; paths are relative to where the command runs.
+
+    `model.name` is a model, or auto: whole-field models are compared by cross-validation and the best one is kept. Without
+    a name it is auto, unless something is given that only networks have. `scaling` is that of the model, or auto: networks
+    have none then, as in the paper, and whole-field models that of the free stream where the runs offer it.
 
     `uq` is short for a head and a number of members: deterministic, mve and evidential are one network with that head,
     ensemble is ten deterministic ones. Both can still be given: ten members with the head mve are an ensemble of MVE.
@@ -35,17 +43,31 @@ class Experiment(BaseModel):
 
     runs: Path
     output: Path
+    scaling: Literal["auto", "none", "freestream", "log-density"] = "auto"
     coordinates: Literal["xr", "body-fitted"] = "body-fitted"
     members: PositiveInt = ENSEMBLE_MEMBERS
     split: AnySplit = AllRuns()
-    model: AnyModel = DeepONetSettings()
+    model: ComparisonSettings | AnyModel | AnyFieldModel = Field(default=ComparisonSettings(), discriminator="name")
     head: AnyHead = Deterministic()
     train: TrainSettings = TrainSettings()
 
     @model_validator(mode="before")
     @classmethod
-    def _spell_out_uq(cls, given: Any) -> Any:
+    def _spell_out(cls, given: Any) -> Any:
         values = dict(given)
+        named = [key for key in ("uq", *NETWORK_KEYS) if key in values]
+        model = values.get("model", {})
+        if isinstance(model, dict):
+            model = {"name": NETWORK if named or model else "auto"} | model
+            values["model"] = model
+            if model["name"] != NETWORK and named:
+                raise ValueError(
+                    f"{named[0]} is for networks, and model.name is {model['name']}: leave it out, or choose {NETWORK}"
+                )
+        return cls._spell_out_uq(values) if "uq" in values or named else values
+
+    @classmethod
+    def _spell_out_uq(cls, values: dict[str, Any]) -> dict[str, Any]:
         uq = values.pop("uq", "ensemble")
         if uq not in UQ:
             raise ValueError(f"uq={uq!r} is none of {', '.join(UQ)}")
@@ -56,24 +78,37 @@ class Experiment(BaseModel):
         return {"members": members} | values
 
     @property
-    def recipe(self) -> Recipe:
+    def recipe(self) -> Recipe | FieldModelSettings | ComparisonSettings:
+        """What is learned: networks, a whole-field model, or the best one of several."""
+        if isinstance(self.model, FieldModelSettings | ComparisonSettings):
+            return self.model
         return Recipe(self.model, self.head, self.members, self.train)
 
     def to_toml(self) -> str:
         """The experiment with every default written out; reading it gives an equal experiment."""
-        return tomlkit.dumps(self.model_dump(mode="json"))
+        foreign: set[str] = set() if isinstance(self.recipe, Recipe) else set(NETWORK_KEYS)
+        return tomlkit.dumps(self.model_dump(mode="json", exclude=foreign))
 
 
-def read_experiment(path: Path | None, overrides: Sequence[str] = (), **given: Any) -> Experiment:
+def read_experiment(
+    path: Path | None, overrides: Sequence[str] = (), model: str | None = None, **given: Any
+) -> Experiment:
     """The experiment of a TOML file (or of nothing), with `section.key=value` overrides and further given values."""
     values = _read_toml(path) if path is not None else {}
     values |= {name: value for name, value in given.items() if value is not None}
+    if model is not None:
+        values["model"] = _named_model(values.get("model", {}), model)
     for override in overrides:
         _override(values, override)
     try:
         return Experiment.model_validate(values)
     except ValidationError as error:
-        raise SureflowError("; ".join(_sentence(details) for details in error.errors())) from None
+        raise SureflowError(explain(error, Experiment)) from None
+
+
+def _named_model(section: dict[str, Any], name: str) -> dict[str, Any]:
+    """The settings of the file if they are that model's, else its defaults."""
+    return {"name": name} | (section if section.get("name", name) == name else {})
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -95,36 +130,3 @@ def _override(values: dict[str, Any], override: str) -> None:
         values[key] = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         values[key] = text
-
-
-def _sentence(details: Any) -> str:
-    """One validation error as `train.epoch is not a setting; did you mean epochs?`."""
-    place, known = _place(details["loc"])
-    name = ".".join(place) or "experiment"
-    if details["type"] == "missing":
-        return f"{name} is missing"
-    if details["type"] not in ("extra_forbidden", "unexpected_keyword_argument"):
-        return f"{name}: {details['msg'].removeprefix('Value error, ')}"
-    nearest = difflib.get_close_matches(place[-1], known, n=1, cutoff=0.5)
-    return f"{name} is not a setting; " + (f"did you mean {nearest[0]}?" if nearest else f"known: {', '.join(known)}")
-
-
-def _place(location: Sequence[str | int]) -> tuple[list[str], list[str]]:
-    """Where an error is as a user writes it, and the keys that are known there, by following the schema.
-
-    pydantic's location also names the kind of a section, as in head.mve.beta, which a user does not write.
-    """
-    schema = Experiment.model_json_schema()
-    node: Mapping[str, Any] = schema
-    written, known = [], []
-    for part in map(str, location):
-        if "$ref" in node:
-            node = schema["$defs"][node["$ref"].rsplit("/", 1)[-1]]
-        kinds = node.get("discriminator", {}).get("mapping", {})
-        if part in kinds:
-            node = {"$ref": kinds[part]}
-        else:
-            written.append(part)
-            known = list(node.get("properties", {}))
-            node = node.get("properties", {}).get(part, {})
-    return written, known
