@@ -21,6 +21,7 @@ LAYERS = [
     {"surrogate"},
     {"evaluate", "campaign", "artifact"},
     {"learn"},
+    {"trust", "choose"},
     {"config"},
     {"acquire", "report", "serve"},
     {"study"},

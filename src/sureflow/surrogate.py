@@ -97,7 +97,9 @@ class Surrogate:
         if self.calibration is None:
             return self.raw_predictive(conditions, points)
         conditions = np.asarray(conditions, float)
-        on_mesh = calibrated(self.calibrations["fields"], self.raw_predictive, self.domain, self.unit, conditions)
+        on_mesh = calibrated(
+            self.calibrations["fields"], self.raw_predictive, self.trusted_domain, self.unit, conditions
+        )
         if points is None:
             return on_mesh
         parts = {name: self._at_points(np.asarray(part), points) for name, part in on_mesh.parts.items()}
@@ -110,8 +112,9 @@ class Surrogate:
 
     @cached_property
     def trusted_domain(self) -> TrainingDomain:
-        """The training domain, which reaches as far as calibration could teach."""
-        return replace(self.domain, reach=self.calibrations["fields"].reach) if self.calibration else self.domain
+        """The training domain with what the model sees of it, which reaches as far as calibration could teach."""
+        domain = replace(self.domain, inputs=self.scaling.inputs)
+        return replace(domain, reach=self.calibrations["fields"].reach) if self.calibration else domain
 
     def unit(
         self, fields: Float[np.ndarray, "case variable point"], conditions: Float[np.ndarray, "case parameter"]

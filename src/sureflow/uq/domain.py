@@ -1,6 +1,6 @@
 """Where a condition lies: inside the hull of the training runs, how far outside of it, or too far to answer."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -11,6 +11,8 @@ from scipy.optimize import nnls
 
 from sureflow.physics.atmosphere import HIGHEST_KM
 from sureflow.physics.free_stream import HIGHEST_MACH, LOWEST_MACH
+
+Conditions = Float[np.ndarray, "case parameter"]
 
 # How far outside an answer is given when nothing has been learned about extrapolation, in widths of the training ranges.
 DEFAULT_REACH = 0.5
@@ -45,6 +47,10 @@ class Verdict:
         return f"{self.standing}: {self.reason}" if self.reason else str(self.standing)
 
 
+def _as_they_are(conditions: Conditions) -> Conditions:
+    return conditions
+
+
 @dataclass(frozen=True)
 class TrainingDomain:
     """The parameters of the training runs, the box and the convex hull that they span, and how far beyond one may ask.
@@ -57,6 +63,8 @@ class TrainingDomain:
     parameters: Float[np.ndarray, "case parameter"]
     reach: float = DEFAULT_REACH
     limits: Mapping[str, tuple[float, float]] = field(default_factory=lambda: PHYSICAL_LIMITS)
+    # What a model sees in place of the parameters, such as logarithms: a step there is what it extrapolates by.
+    inputs: Callable[[Conditions], Conditions] = _as_they_are
 
     @cached_property
     def lower(self) -> Float[np.ndarray, " parameter"]:
@@ -89,6 +97,12 @@ class TrainingDomain:
     def nearest(self, conditions: Float[np.ndarray, "case parameter"]) -> Float[np.ndarray, "case parameter"]:
         """The point of the hull nearest to each condition: the condition itself inside."""
         return conditions - self.displacement(conditions) * self.width
+
+    def input_position(self, conditions: Conditions) -> Conditions:
+        """Where conditions lie in the box of the model's inputs, 0..1 inside, in widths of that box."""
+        runs = self.inputs(self.parameters)
+        lower, width = runs.min(axis=0), np.ptp(runs, axis=0)
+        return (self.inputs(conditions) - lower) / np.where(width > 0, width, 1.0)
 
     def judge(self, condition: Float[np.ndarray, " parameter"]) -> Verdict:
         """Inside, extrapolated or refused, with the distance and the reason."""

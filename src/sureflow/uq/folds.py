@@ -20,6 +20,8 @@ Predict = Callable[[Conditions], Predictive]
 Fit = Callable[[Dataset], Predict]
 # Fields and their conditions in; the physical size of one unit of the calibration's space at each condition out.
 Unit = Callable[[Fields, Conditions], Float[np.ndarray, "case variable point-or-1"]]
+# Conditions in; what the model sees of them out.
+Inputs = Callable[[Conditions], Conditions]
 # Fields and their conditions in; quantities of interest out.
 Observe = Callable[[Fields, Conditions], Float[np.ndarray, "case quantity"]]
 
@@ -40,23 +42,21 @@ class Fold:
 class HeldOutRuns:
     """Errors of predictions of runs that their model had not seen, in units of the calibration's space.
 
-    `std` is the model's own at the nearest condition inside of its hull, 1 where it gives none; `displacement` leads from
-    there to the condition, and `position` is that of the condition in the box of the whole training domain, both in widths
-    of that box. `quantity_error` is the relative error of every quantity of interest, if any.
+    `std` is the model's own at the nearest condition inside of its hull, 1 where it gives none. `displacement` leads from
+    there to the condition, and `position` is that of the condition in the box of the whole training domain, both as the
+    model sees them (its inputs) and in widths of that box. `distance` from the hull is in widths of the parameters' ranges.
+    `quantity_error` is the relative error of every quantity of interest, if any.
     """
 
     error: Fields
     std: Fields
     displacement: Conditions
     position: Conditions
+    distance: Float[np.ndarray, " case"]
     quantity_error: Float[np.ndarray, "case quantity"]
 
     def __len__(self) -> int:
         return len(self.error)
-
-    @property
-    def distance(self) -> Float[np.ndarray, " case"]:
-        return np.linalg.norm(self.displacement, axis=1)
 
     def quantities(self) -> Self:
         """The same runs with quantities of interest in place of fields, each its own unit of error."""
@@ -74,11 +74,19 @@ def joined(parts: Sequence[HeldOutRuns]) -> HeldOutRuns:
     )
 
 
-def random_folds(n_runs: int, folds: int = FOLDS, seed: int = 0) -> list[Fold]:
-    """Every run left out once: `folds` parts of a seeded shuffle, or as many as there are runs."""
+def fewest_to_fit(n_parameters: int) -> int:
+    """Runs that a model needs: a straight line over all parameters, and one to spare."""
+    return max(FEWEST_RUNS, n_parameters + 2)
+
+
+def random_folds(n_runs: int, fewest: int = FEWEST_RUNS, folds: int = FOLDS, seed: int = 0) -> list[Fold]:
+    """Every run left out once: `folds` parts of a seeded shuffle, or as many as there are runs.
+
+    None where the others of a fold would be fewer than `fewest`.
+    """
     parts = np.array_split(np.random.default_rng(seed).permutation(n_runs), min(folds, n_runs))
     masks = [np.isin(np.arange(n_runs), part) for part in parts]
-    return [Fold(mask, mask) for mask in masks if n_runs - mask.sum() >= FEWEST_RUNS]
+    return [Fold(mask, mask) for mask in masks] if n_runs - masks[0].sum() >= fewest else []
 
 
 def side_folds(parameters: Conditions, depths: Sequence[float] = DEPTHS) -> list[Fold]:
@@ -91,7 +99,7 @@ def side_folds(parameters: Conditions, depths: Sequence[float] = DEPTHS) -> list
             for depth in depths:
                 left_out = inward < depth
                 kept = parameters[~left_out]
-                if len(kept) >= FEWEST_RUNS and np.ptp(kept[:, column]) > 0:
+                if len(kept) >= fewest_to_fit(parameters.shape[1]) and np.ptp(kept[:, column]) > 0:
                     found.setdefault(left_out.tobytes(), Fold(left_out, left_out))
     return list(found.values())
 
@@ -102,6 +110,7 @@ def held_out_predictions(
     folds: Sequence[Fold],
     unit: Unit,
     observe: Observe | None = None,
+    inputs: Inputs | None = None,
     on_fold: Callable[[int], None] = lambda done: None,
 ) -> HeldOutRuns:
     """Every fold's runs as predicted by a model of the others. No run but those of `training` is read."""
@@ -110,6 +119,8 @@ def held_out_predictions(
             f"{len(training.parameters)} training runs are too few to leave some out: at least {FEWEST_RUNS + 1} are needed"
         )
     whole = TrainingDomain(training.parameter_names, training.parameters)
+    if inputs is not None:
+        whole = replace(whole, inputs=inputs)
     parts = []
     for done, fold in enumerate(folds):
         kept, unseen = training.select(~fold.left_out), training.select(fold.predicted)
@@ -127,8 +138,7 @@ def unseen_predictions(
     observe: Observe | None = None,
 ) -> HeldOutRuns:
     """Errors of a model of the runs at `trained_on` on others, with displacements in widths of the `whole` domain."""
-    domain = TrainingDomain(whole.names, trained_on)
-    nearest = domain.nearest(unseen.parameters)
+    nearest = TrainingDomain(whole.names, trained_on).nearest(unseen.parameters)
     mean = np.asarray(predict(unseen.parameters).mean, float)
     inside = predict(nearest)
     size = unit(mean, unseen.parameters)
@@ -136,8 +146,9 @@ def unseen_predictions(
     return HeldOutRuns(
         error=(mean - unseen.fields) / size,
         std=std,
-        displacement=(unseen.parameters - nearest) / whole.width,
-        position=(unseen.parameters - whole.lower) / whole.width,
+        displacement=whole.input_position(unseen.parameters) - whole.input_position(nearest),
+        position=whole.input_position(unseen.parameters),
+        distance=np.linalg.norm((unseen.parameters - nearest) / whole.width, axis=1),
         quantity_error=_quantity_errors(mean, unseen, observe),
     )
 
