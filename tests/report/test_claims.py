@@ -10,6 +10,11 @@ from sureflow.report.claims import CLAIMS, Verdict, judge, judge_all
 from sureflow.report.findings import OUTER, Findings
 
 
+@pytest.fixture(scope="module")
+def study() -> Findings:
+    return synthetic_study.findings()
+
+
 def claim(words: str):
     """The one claim whose statement holds these words."""
     found = [claim for claim in CLAIMS if words in claim.statement]
@@ -63,8 +68,8 @@ def test_what_the_rows_do_not_answer_is_not_tested_and_says_what_it_needs():
     assert verdict("do not settle", printed()) is Verdict.UNTESTED
 
 
-def test_every_claim_is_tested_on_a_complete_study_but_for_lambda():
-    untested = [claim for claim, found in judge_all(synthetic_study.findings()) if found.verdict is Verdict.UNTESTED]
+def test_every_claim_is_tested_on_a_complete_study_but_for_lambda(study):
+    untested = [claim for claim, found in judge_all(study) if found.verdict is Verdict.UNTESTED]
     assert untested == [claim("indifferent to its regularization")]
 
 
@@ -88,17 +93,15 @@ def test_every_claim_is_tested_on_a_complete_study_but_for_lambda():
         ("concentrate where the flow changes", "ensemble", {"mae": 0.1}),
     ],
 )
-def test_claims_fail_when_the_numbers_say_so(words, label, numbers):
-    findings = synthetic_study.findings()
-    assert verdict(words, findings) is Verdict.HOLDS
-    assert verdict(words, changed(findings, label, **numbers)) is Verdict.FAILS
+def test_claims_fail_when_the_numbers_say_so(study, words, label, numbers):
+    assert verdict(words, study) is Verdict.HOLDS
+    assert verdict(words, changed(study, label, **numbers)) is Verdict.FAILS
 
 
-def test_evidential_std_that_settles_refutes_the_claim():
-    findings = synthetic_study.findings()
-    assert verdict("do not settle", findings) is Verdict.HOLDS
-    calm = [row | {"mean_std": 0.1, "largest_std": 0.5} for row in findings.results.histories]
-    assert verdict("do not settle", Findings(replace(findings.results, histories=calm))) is Verdict.FAILS
+def test_evidential_std_that_settles_refutes_the_claim(study):
+    assert verdict("do not settle", study) is Verdict.HOLDS
+    calm = [row | {"mean_std": 0.1, "largest_std": 0.5} for row in study.results.histories]
+    assert verdict("do not settle", Findings(replace(study.results, histories=calm))) is Verdict.FAILS
 
 
 @pytest.mark.parametrize(("worst", "expected"), [(0.11, Verdict.HOLDS), (0.3, Verdict.FAILS)])

@@ -227,7 +227,7 @@ def calibration_figure(findings: Findings, region: str = "all") -> Figure | None
     if not labels:
         return None
     with rc_context(STYLE):
-        figure = Figure(figsize=(7.4, 4.3), layout="constrained")
+        figure = Figure(figsize=(7.4, 4.9), layout="constrained")
         for axis, domain in zip(figure.subplots(1, 2, sharex=True, sharey=True), BOTH, strict=True):
             axis.plot([0, 1], [0, 1], color="0.55", linewidth=0.9, dashes=(4, 3), label="perfect")
             for label in labels:
