@@ -8,6 +8,7 @@ from sureflow.cli.evaluate import evaluate
 from sureflow.cli.generate import generate
 from sureflow.cli.info import info
 from sureflow.cli.predict import predict
+from sureflow.cli.report import report
 from sureflow.cli.solve import solve
 from sureflow.cli.train import train
 from sureflow.errors import SureflowError
@@ -20,7 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help and one-line errors, in half the time
 )
-for command in (solve, generate, info, train, predict, evaluate):
+for command in (solve, generate, info, train, predict, evaluate, report):
     app.command()(command)
 
 
