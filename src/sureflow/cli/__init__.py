@@ -4,12 +4,15 @@ import sys
 
 import typer
 
+from sureflow.cli.calibrate import calibrate
+from sureflow.cli.curve import curve
 from sureflow.cli.evaluate import evaluate
 from sureflow.cli.generate import generate
 from sureflow.cli.info import info
 from sureflow.cli.predict import predict
 from sureflow.cli.report import report
 from sureflow.cli.solve import solve
+from sureflow.cli.study import study
 from sureflow.cli.train import train
 from sureflow.errors import SureflowError
 
@@ -21,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help and one-line errors, in half the time
 )
-for command in (solve, generate, info, train, predict, evaluate, report):
+for command in (solve, generate, info, train, calibrate, predict, evaluate, curve, study, report):
     app.command()(command)
 
 
