@@ -103,6 +103,31 @@ def test_nothing_is_overwritten_without_a_flag(runs, model, tmp_path):
     assert len((copy / "events.jsonl").read_text().splitlines()) == 1
 
 
+def test_the_best_model_is_kept_and_the_table_shown(runs, tmp_path):
+    candidates = 'model.candidates=[{name="interpolation"}, {name="pod-gp", modes=1}]'
+    command = ["train", str(runs), "--model=auto", "--set", candidates, "--set", "model.folds=2"]
+    output = run([*command, "-o", str(tmp_path / "m")])
+    assert "interpolation loo       freestream" in output
+    provenance = json.loads((tmp_path / "m" / "provenance.json").read_text())
+    rows = provenance["comparison"]["models"]
+    kept = next(row["model"] for row in rows if row["chosen"])
+    assert kept == min(rows, key=lambda row: row["mae"])["model"]
+    assert sureflow.load(tmp_path / "m").model_name == kept
+    run(["train", str(tmp_path / "m" / "experiment.toml"), "-o", str(tmp_path / "again")])
+    for name in ("weights.safetensors", "model.json"):
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "m" / name).read_bytes()
+
+
+def test_one_model_with_a_scaling(runs, tmp_path):
+    run(["train", str(runs), "--model=interpolation", "--scaling=log-density", "-o", str(tmp_path / "m")])
+    manifest = json.loads((tmp_path / "m" / "model.json").read_text())
+    assert manifest["configuration"]["model"] == {"name": "interpolation"}
+    assert manifest["scaling"]["name"] == "log-density"
+    run(["predict", str(tmp_path / "m"), "--mach=25", "--altitude=46", "-o", str(tmp_path / "fields.nc")])
+    with xarray.open_dataset(tmp_path / "fields.nc") as found:
+        assert "rho_std" in found
+
+
 def test_explosions_of_the_evidential_head_are_reported(runs, tmp_path):
     run(arguments(runs, tmp_path / "m", "--uq=evidential", "--set=head.explosion=1e-3", epochs=1))
     warnings = json.loads((tmp_path / "m" / "provenance.json").read_text())["warnings"]
