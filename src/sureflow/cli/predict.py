@@ -18,6 +18,9 @@ def predict(
     altitude: Annotated[float | None, typer.Option(help="Altitude in km.")] = None,
     conditions: Annotated[Path | None, typer.Option(help="CSV with a column for every parameter of the model.")] = None,
     points: Annotated[Path | None, typer.Option(help="CSV with columns x and r, in place of the mesh.")] = None,
+    extrapolate: Annotated[
+        bool, typer.Option("--extrapolate", help="Answer also where the training runs cannot speak for it.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the output if it exists.")] = False,
 ) -> None:
     """Predict fields and their standard deviations, in physical units."""
@@ -41,9 +44,9 @@ def predict(
     if points is not None:
         columns = read_columns(points, ("x", "r"))
         located = np.column_stack([columns["x"], columns["r"]])
-    fields = surrogate.predict(points=located, **parameters)
+    fields = surrogate.predict(points=located, extrapolate=extrapolate, **parameters)
     write(fields)
-    out.print(f"{output}: {fields.attrs['verdict']}")
+    out.print(f"{output}: {fields.attrs['verdict']}\nerror bars: {fields.attrs['bars']}")
 
 
 def read_columns(path: Path, names: tuple[str, ...]) -> dict[str, "np.ndarray"]:
