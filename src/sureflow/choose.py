@@ -73,7 +73,7 @@ def compare(
 ) -> Comparison:
     """Every candidate by K folds over the runs; scaling, normalizer and basis are fitted again in each fold."""
     training.require_trainable()
-    folds = random_folds(len(training.parameters), settings.folds, settings.seed)
+    folds = random_folds(len(training.parameters), folds=settings.folds, seed=settings.seed)
     _require_enough_runs(training, folds)
     total = len(folds) * len(settings.candidates)
     found = []

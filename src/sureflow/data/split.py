@@ -120,7 +120,9 @@ def space_filling(parameters: Float[np.ndarray, "case parameter"], count: int) -
     Distances are in widths of the box of all runs. The corners and edges come early, so that few runs span the box.
     """
     if not 1 <= count <= len(parameters):
-        raise SureflowError(f"runs={count} of {len(parameters)} training runs cannot be chosen: give 1..{len(parameters)}")
+        raise SureflowError(
+            f"runs={count} of {len(parameters)} training runs cannot be chosen: give 1..{len(parameters)}"
+        )
     width = np.ptp(parameters, axis=0)
     scaled = (parameters - parameters.min(axis=0)) / np.where(width > 0, width, 1.0)
     taken = np.zeros(len(parameters), bool)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sureflow import artifact
+from sureflow.choose import ComparisonSettings
 from sureflow.evaluate.evaluation import evaluate, labelled
 from sureflow.evaluate.results import Results
 from sureflow.files import write_atomically
@@ -48,6 +49,8 @@ def evaluate_model(folder: Path, entry: Entry, data: StudyData, advance: Callabl
             "coordinates": entry.coordinates,
             "runs": int(data.trained_on(entry).sum()),
         }
+        if isinstance(entry.model, ComparisonSettings):
+            identity["default"] = True
         evaluation = evaluate(predict, data.runs, tests, data.space, part=part)
         found["rows"] += labelled(evaluation.rows, **identity)
         found["cases"] += labelled(evaluation.cases, **identity)

@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from sureflow.campaign.settings import Campaign, load_campaign
+from sureflow.choose import ComparisonSettings
 from sureflow.config import UQ
 from sureflow.data.split import PaperDomains, RandomRuns
 from sureflow.errors import SureflowError
@@ -29,6 +30,7 @@ from sureflow.models import AnyFieldModel, AnyModel, DeepONetSettings, FieldMode
 from sureflow.settings import explain
 from sureflow.train.loop import Recipe, TrainSettings
 
+AnyRecipe = Recipe | FieldModelSettings | ComparisonSettings
 Label = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.=-]*$")]
 
 
@@ -61,11 +63,14 @@ class Entry(Section):
     For networks, `uq` is short for a head and a number of members, as in an experiment, and `train` overrides the study's
     training settings for this model alone; whole-field models have none of these. `split_seed` draws other test runs for
     the model; `runs` lets it learn from so many of the training runs, chosen space-filling; `calibrate` fits its bars by
-    folds over the runs it learns from.
+    folds over the runs it learns from. The model `auto` is what `sureflow train` takes by default: the best by
+    cross-validation over the runs it learns from.
     """
 
     label: Label
-    model: AnyModel | AnyFieldModel = Field(default=DeepONetSettings(fourier_octaves=0), discriminator="name")
+    model: AnyModel | AnyFieldModel | ComparisonSettings = Field(
+        default=DeepONetSettings(fourier_octaves=0), discriminator="name"
+    )
     uq: Literal["deterministic", "mve", "evidential", "ensemble"] | None = None
     head: AnyHead | None = None
     members: PositiveInt | None = None
@@ -87,14 +92,13 @@ class Entry(Section):
 
     @model_validator(mode="after")
     def _fits_its_model(self) -> Self:
-        if isinstance(self.model, FieldModelSettings) and (self.uq is not None or self.train):
-            raise ValueError(
-                f"uq, head, members and train are for networks, and {self.model.name} is a whole-field model"
-            )
-        if not isinstance(self.model, FieldModelSettings) and self.uq is None:
-            raise ValueError(f"a {self.model.name} needs uq: {', '.join(UQ)}")
-        if not isinstance(self.model, FieldModelSettings) and self.calibrate:
-            raise ValueError(f"a {self.model.name} takes too long to train again for every fold: calibrate = false")
+        is_network, name = isinstance(self.model, DeepONetSettings), self.model.name
+        if not is_network and (self.uq is not None or self.train):
+            raise ValueError(f"uq, head, members and train are for networks, and {name} gives whole fields")
+        if is_network and self.uq is None:
+            raise ValueError(f"a {name} needs uq: {', '.join(UQ)}")
+        if is_network and self.calibrate:
+            raise ValueError(f"a {name} takes too long to train again for every fold: calibrate = false")
         return self
 
     @property
@@ -105,9 +109,9 @@ class Entry(Section):
     def split(self, split: PaperDomains | RandomRuns) -> PaperDomains | RandomRuns:
         return split if self.split_seed is None else replace(split, seed=self.split_seed)
 
-    def recipe(self, train: TrainSettings) -> Recipe | FieldModelSettings:
+    def recipe(self, train: TrainSettings) -> AnyRecipe:
         """What is learned, with the study's training settings and the entry's own."""
-        if isinstance(self.model, FieldModelSettings):
+        if not isinstance(self.model, DeepONetSettings):
             return self.model
         assert self.head is not None
         assert self.members is not None

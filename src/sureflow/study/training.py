@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sureflow import artifact
+from sureflow.choose import ComparisonSettings, compare
 from sureflow.data.dataset import FEWEST_RUNS, Dataset
 from sureflow.data.normalize import Standard
 from sureflow.data.split import Mask
@@ -17,7 +18,7 @@ from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 from sureflow.learn import CHECKPOINT, learn
 from sureflow.models import FieldModelSettings
-from sureflow.study.settings import Entry, Selection, vars_of
+from sureflow.study.settings import AnyRecipe, Entry, Selection, vars_of
 from sureflow.study.stages import Stage
 from sureflow.study.work import Study
 from sureflow.surrogate import Surrogate
@@ -55,13 +56,16 @@ def train_model(study: Study, entry: Entry, train: TrainSettings, training: Data
     def make() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         forget_other_training(folder, inputs)
+        chosen = recipe
+        if isinstance(chosen, ComparisonSettings):
+            chosen = compare(training, chosen, entry.scaling).settings
         surrogate = learn(
             training,
-            recipe,
+            chosen,
             entry.coordinates,
             scaling=entry.scaling,
             folder=folder,
-            on_epoch=follow(study, name, recipe, folder / EVENTS, training.names),
+            on_epoch=follow(study, name, chosen, folder / EVENTS, training.names),
         )
         if entry.calibrate:
             surrogate = calibrate(surrogate, training, folds=True)
@@ -72,7 +76,7 @@ def train_model(study: Study, entry: Entry, train: TrainSettings, training: Data
     study.stage(Stage(name, inputs, outputs, make), study.costs.before[name])
 
 
-def described(recipe: Recipe | FieldModelSettings) -> dict[str, Any]:
+def described(recipe: AnyRecipe) -> dict[str, Any]:
     """What is learned, as plain values."""
     if not isinstance(recipe, Recipe):
         return {"model": asdict(recipe)}  # type: ignore[call-overload]

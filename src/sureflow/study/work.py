@@ -14,8 +14,7 @@ from sureflow.campaign.run import provenance_path
 from sureflow.campaign.versions import versions
 from sureflow.data.store import RunStore
 from sureflow.files import write_atomically
-from sureflow.models import FieldModelSettings
-from sureflow.study.settings import StudySettings
+from sureflow.study.settings import AnyRecipe, StudySettings
 from sureflow.study.stages import Stage
 from sureflow.train.loop import Recipe
 
@@ -51,7 +50,7 @@ class Costs:
             self._add(f"evaluate {entry.label}", n_train * cells * 4 * max(1, entry.networks) * PER_PREDICTION)
         self._add("report", REPORT_COST)
 
-    def _training(self, recipe: Recipe | FieldModelSettings, cells: int, n_train: float) -> float:
+    def _training(self, recipe: AnyRecipe, cells: int, n_train: float) -> float:
         if not isinstance(recipe, Recipe):
             return FIELD_MODEL_COST
         per_run = cells if recipe.train.points_per_run == "all" else recipe.train.points_per_run
