@@ -226,4 +226,4 @@ def test_the_posterior_is_that_of_the_textbook():
         mean = cross @ np.linalg.solve(covariance, model.coefficients[mode])
         variance = kernel(asked, asked, logarithms) - cross @ np.linalg.solve(covariance, cross.T)
         np.testing.assert_allclose(location[0, mode], model.scale[mode] * mean[0], rtol=1e-5)
-        np.testing.assert_allclose(deviation[0, mode], model.scale[mode] * variance[0, 0] ** 0.5, rtol=1e-3)
+        np.testing.assert_allclose(deviation[0, mode], model.scale[mode] * variance[0, 0] ** 0.5, rtol=1e-2)

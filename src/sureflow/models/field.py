@@ -31,7 +31,9 @@ class FieldModel(ABC):
         """Fields that the model holds for possible, each one whole: `count` draws, or at most all members."""
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {field.name: getattr(self, field.name) for field in dataclass_fields(self)}  # type: ignore[arg-type]
+        """Row by row in memory, as files hold them: the order of a sum, and so its last bit, must not change on loading."""
+        names = [field.name for field in dataclass_fields(self)]  # type: ignore[arg-type]
+        return {name: np.ascontiguousarray(getattr(self, name)) for name in names}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
@@ -48,8 +50,14 @@ class FieldModelSettings(ABC):
     fitted: ClassVar[type[FieldModel]]
 
     @abstractmethod
+    def _fit(self, inputs: Inputs, fields: Fields) -> FieldModel:
+        """The model of runs at distinct conditions, of which there are enough."""
+
     def fit(self, inputs: Inputs, fields: Fields) -> FieldModel:
         """The model of these runs, from normalized inputs and fields."""
+        require_distinct(inputs)
+        require_runs(inputs, getattr(self, "name"))  # noqa: B009 (a field of every settings class)
+        return self.fitted.from_arrays(self._fit(inputs, fields).arrays())
 
 
 def require_distinct(inputs: Inputs) -> None:

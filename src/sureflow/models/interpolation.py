@@ -14,8 +14,6 @@ from sureflow.models.field import (
     Fields,
     Inputs,
     Samples,
-    require_distinct,
-    require_runs,
 )
 from sureflow.models.field import varying as varying_parameters
 from sureflow.settings import STRICT
@@ -87,9 +85,7 @@ class InterpolationSettings(FieldModelSettings):
     uq: ClassVar[str] = "loo"
     fitted: ClassVar[type[FieldModel]] = Interpolation
 
-    def fit(self, inputs: Inputs, fields: Fields) -> Interpolation:
-        require_distinct(inputs)
-        require_runs(inputs, "interpolation")
+    def _fit(self, inputs: Inputs, fields: Fields) -> Interpolation:
         varying = varying_parameters(inputs)
         nodes = np.asarray(inputs, float)[:, varying]
         n_runs, size = len(nodes), len(nodes) + nodes.shape[1] + 1

@@ -19,8 +19,6 @@ from sureflow.models.field import (
     Fields,
     Inputs,
     Samples,
-    require_distinct,
-    require_runs,
 )
 from sureflow.models.pod import combine, pod
 from sureflow.settings import STRICT
@@ -102,9 +100,7 @@ class PodDeepONetSettings(FieldModelSettings):
     uq: ClassVar[str] = "ensemble"
     fitted: ClassVar[type[FieldModel]] = PodDeepONet
 
-    def fit(self, inputs: Inputs, fields: Fields) -> PodDeepONet:
-        require_distinct(inputs)
-        require_runs(inputs, "pod-deeponet")
+    def _fit(self, inputs: Inputs, fields: Fields) -> PodDeepONet:
         basis = pod(fields, self.energy, self.modes)
         line = np.linalg.lstsq(_terms(inputs), basis.coefficients, rcond=None)[0]
         left = basis.coefficients - _terms(inputs) @ line

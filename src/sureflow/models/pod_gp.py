@@ -20,8 +20,6 @@ from sureflow.models.field import (
     Fields,
     Inputs,
     Samples,
-    require_distinct,
-    require_runs,
 )
 from sureflow.models.field import varying as varying_parameters
 from sureflow.models.pod import combine, pod
@@ -110,9 +108,7 @@ class PodGPSettings(FieldModelSettings):
     uq: ClassVar[str] = "gp"
     fitted: ClassVar[type[FieldModel]] = PodGP
 
-    def fit(self, inputs: Inputs, fields: Fields) -> PodGP:
-        require_distinct(inputs)
-        require_runs(inputs, "pod-gp")
+    def _fit(self, inputs: Inputs, fields: Fields) -> PodGP:
         varying = varying_parameters(inputs)
         used = np.asarray(inputs, float)[:, varying]
         basis = pod(fields, self.energy, self.modes)
