@@ -27,7 +27,7 @@ from scipy.special import ndtri
 
 from sureflow.errors import SureflowError
 from sureflow.uq.conformal import LEVELS, mean_factor, simultaneous_factor
-from sureflow.uq.domain import TrainingDomain
+from sureflow.uq.domain import DEFAULT_REACH, TrainingDomain
 from sureflow.uq.folds import Conditions, HeldOutRuns, Predict, Unit, joined
 from sureflow.uq.predictive import DISCREPANCY, Predictive
 
@@ -39,7 +39,7 @@ BySide = Float[np.ndarray, "side variable"]
 EXTRAPOLATION = "extrapolation"
 
 FEWEST_HELD_OUT = 5
-# A refusal comes at this many times the farthest distance that was taught.
+# A refusal comes at this many times the farthest distance that was taught, and at DEFAULT_REACH at the latest.
 REACH = 2.0
 # Points whose bars are below this share of their run's root mean square (the free stream ahead of a shock, where nothing
 # can go wrong) do not count in the fits: they would flatter the others.
@@ -48,10 +48,6 @@ COUNTED = 0.01
 PRIOR_RUNS = 10
 # Exponents outside of these are noise of few runs.
 EXPONENTS = (0.5, 3.0)
-# What lies beyond the edge surprises more than what was left out inside of it. Rehearsed within the 205 training runs of the
-# paper's split (outer bands taken away, the rest calibrated, the bands predicted), bars without this came out short: their
-# 90 % intervals held 67 to 89 % of the points.
-SURPRISE = 1.25
 # Trends of errors that fall towards the edge are not carried on beyond it, and steep ones only so far.
 TRENDS = (0.0, 8.0)
 FEWEST_FOR_A_TREND = 10
@@ -146,7 +142,7 @@ def fit_calibration(
     scale = _local_scale(shaping)
     taught = shaping if sides is None else joined([shaping, sides])
     pattern, exponent, trend = _widening(taught, scale)
-    reach = REACH * float(taught.distance.max())
+    reach = min(REACH * float(taught.distance.max()), DEFAULT_REACH)
     # In single precision, as they are kept: what is loaded is what was fitted.
     arrays = (np.asarray(array, np.float32) for array in (scale, pattern, exponent, trend))
     shaped = Calibration(*arrays, {}, {}, len(held_out), exact, reach)
@@ -247,7 +243,7 @@ def _side(
     level = [
         _best_level(runs.error[:, v], growth[:, v] * pattern[v], np.sqrt(inside[:, v])) for v in range(len(pattern))
     ]
-    return SURPRISE * pattern * np.array(level)[:, None], exponent, trend
+    return pattern * np.array(level)[:, None], exponent, trend
 
 
 def _growth(distance: np.ndarray, location: np.ndarray, exponent: np.ndarray, trend: np.ndarray) -> np.ndarray:

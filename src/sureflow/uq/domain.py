@@ -14,7 +14,7 @@ from sureflow.physics.free_stream import HIGHEST_MACH, LOWEST_MACH
 
 Conditions = Float[np.ndarray, "case parameter"]
 
-# How far outside an answer is given when nothing has been learned about extrapolation, in widths of the training ranges.
+# How far outside an answer is given at most, in widths of the training ranges; calibration may lower it.
 DEFAULT_REACH = 0.5
 # The distance from a hull of more runs than this costs more than a prediction: their box stands in for it.
 MOST_RUNS_OF_A_HULL = 3000
@@ -56,7 +56,7 @@ class TrainingDomain:
     """The parameters of the training runs, the box and the convex hull that they span, and how far beyond one may ask.
 
     Distances are in widths of the box, parameter by parameter. `reach` is the distance beyond which a condition is
-    refused; calibration sets it to twice the farthest distance that leaving runs out could teach about.
+    refused; calibration lowers it to twice the farthest distance that leaving runs out could teach about.
     """
 
     names: tuple[str, ...]
