@@ -53,11 +53,16 @@ def evaluate_model(folder: Path, entry: Entry, data: StudyData, advance: Callabl
             identity["default"] = True
         evaluation = evaluate(predict, data.runs, tests, data.space, part=part)
         found["rows"] += labelled(evaluation.rows, **identity)
-        found["cases"] += labelled(evaluation.cases, **identity)
-        found["curves"] += labelled(evaluation.curves, **identity)
+        # Runs and curves are drawn as means over the variables; by variable they would fill megabytes.
+        found["cases"] += labelled(_means(evaluation.cases), **identity)
+        found["curves"] += labelled(_means(evaluation.curves), **identity)
         found["histogram"] += labelled(evaluation.histogram, **identity)
     write_atomically(folder / "evaluation" / f"{entry.label}.json", json.dumps(found, allow_nan=False).encode())
     write_arrays(folder / "evaluation" / f"{entry.label}.npz", shown_fields(entry.label, surrogate, data))
+
+
+def _means(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row for row in rows if row["variable"] == "mean"]
 
 
 def shown_fields(label: str, surrogate: Surrogate, data: StudyData) -> dict[str, np.ndarray]:
