@@ -144,8 +144,9 @@ def fit_calibration(
     pattern, exponent, trend = _widening(taught, scale)
     reach = min(REACH * float(taught.distance.max()), DEFAULT_REACH)
     # In single precision, as they are kept: what is loaded is what was fitted.
-    arrays = (np.asarray(array, np.float32) for array in (scale, pattern, exponent, trend))
-    shaped = Calibration(*arrays, {}, {}, len(held_out), exact, reach)
+    fitted = {"scale": scale, "pattern": pattern, "exponent": exponent, "trend": trend}
+    arrays = {name: np.asarray(array, np.float32) for name, array in fitted.items()}
+    shaped = Calibration(**arrays, factors={}, band_factors={}, runs=len(held_out), exact=exact, reach=reach)
     std = shaped.std(scoring.std, scoring.displacement)
     scores = np.abs(scoring.error) / np.maximum(std, TINY)
     counted = counted_points(std)

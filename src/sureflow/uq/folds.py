@@ -142,7 +142,8 @@ def unseen_predictions(
     mean = np.asarray(predict(unseen.parameters).mean, float)
     inside = predict(nearest)
     size = unit(mean, unseen.parameters)
-    std = np.ones_like(mean) if inside.std is None else inside.std / unit(np.asarray(inside.mean), nearest)
+    own = inside.std
+    std = np.ones_like(mean) if own is None else np.asarray(own) / unit(np.asarray(inside.mean), nearest)
     return HeldOutRuns(
         error=(mean - unseen.fields) / size,
         std=std,
@@ -154,8 +155,9 @@ def unseen_predictions(
 
 
 def _quantity_errors(mean: Fields, unseen: Dataset, observe: Observe | None) -> Float[np.ndarray, "case quantity"]:
-    """Relative to the predicted value, which is known where bars are asked for."""
+    """Relative to the predicted value, which is known where bars are asked for; 1 where the prediction gives none."""
     if observe is None:
         return np.empty((len(mean), 0))
     predicted = observe(mean, unseen.parameters)
-    return (predicted - observe(unseen.fields, unseen.parameters)) / np.abs(predicted)
+    relative = (predicted - observe(unseen.fields, unseen.parameters)) / np.abs(predicted)
+    return np.where(np.isfinite(predicted) & (predicted != 0), relative, 1.0)
