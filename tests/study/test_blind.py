@@ -1,0 +1,71 @@
+"""Test and out-of-domain runs are for testing only: what they hold changes nothing that is trained, calibrated or chosen."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import synthetic
+from sureflow.data.dataset import Dataset
+from sureflow.data.split import PaperDomains
+from sureflow.study.data import StudyData
+from sureflow.study.settings import StudySettings
+from sureflow.study.training import select, train_model
+from sureflow.study.work import Costs, Study, Watch
+
+MACH = np.array([10.0, 13.0, 16.0, 19.0, 22.0, 25.0, 30.0])
+ALTITUDE_KM = np.array([20.0, 30.0, 38.0, 46.0, 60.0])
+SETTINGS = {
+    "campaign": "quick",  # only the rough costs of the progress bar come from it
+    "split": {"kind": "paper", "test_runs": 3},
+    "train": {"epochs": 2, "points_per_run": 16, "batch": 64},
+    "selection": {
+        "learning_rate": [1e-3, 1e-2], "batch": [64], "schedule": ["cosine"], "epochs": 1, "held_out": 3,
+    },
+    "models": [
+        {
+            "label": "default", "scaling": "freestream", "calibrate": True,
+            "model": {"name": "auto", "folds": 2, "candidates": [{"name": "interpolation"}, {"name": "pod-gp", "modes": 2}]},
+        },
+        {"label": "network", "uq": "deterministic", "model": {"name": "deeponet", "decoder_width": 8}},
+    ],
+}  # fmt: skip
+
+
+def everything_trained(runs: Dataset, folder: Path) -> dict[str, bytes]:
+    """All files of models and selection that a study leaves."""
+    settings = StudySettings.model_validate(SETTINGS)
+    watch = Watch(say=lambda line: None, advance=lambda done, note: None, begin=lambda total: None)
+    study, data = Study(folder, settings, watch, Costs(settings), {}), StudyData(runs, settings)
+    train = select(study, data.training)
+    for entry in settings.models:
+        train_model(study, entry, train, data.training_of(entry))
+    kept = ("model.json", "weights.safetensors", "score.json")
+    return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.name in kept}
+
+
+@pytest.fixture(scope="module")
+def runs() -> Dataset:
+    return synthetic.dataset(np.array([(mach, altitude) for mach in MACH for altitude in ALTITUDE_KM]))
+
+
+def test_test_runs_change_nothing_that_is_trained_calibrated_or_chosen(runs, tmp_path):
+    tested = ~PaperDomains(test_runs=3)(runs).train
+    assert tested.sum() > 20
+    fields = runs.fields.copy()
+    fields[tested] = np.nan
+    seen = everything_trained(runs, tmp_path / "seen")
+    blind = everything_trained(replace(runs, fields=fields), tmp_path / "blind")
+    assert len(seen) == 6
+    assert seen == blind
+
+
+def test_training_runs_do_change_it(runs, tmp_path):
+    """The comparison above can fail."""
+    training = np.flatnonzero(PaperDomains(test_runs=3)(runs).train)
+    fields = runs.fields.copy()
+    fields[training[0]] *= 1.001
+    settings = StudySettings.model_validate(SETTINGS)
+    checksums = {StudyData(each, settings).training.checksum for each in (runs, replace(runs, fields=fields))}
+    assert len(checksums) == 2
