@@ -1,5 +1,6 @@
 """Properties that every whole-field model has; a new one joins `FIELD_MODELS` and inherits them."""
 
+import json
 import typing
 
 import numpy as np
@@ -71,8 +72,9 @@ def test_a_loaded_model_predicts_the_same(surrogates, name, tmp_path):
     np.testing.assert_array_equal(found.std, expected.std)
     np.testing.assert_array_equal(loaded.samples(asked, 2, seed=1), surrogates[name].samples(asked, 2, seed=1))
     artifact.save(loaded, tmp_path / "again")
-    for file in (artifact.MANIFEST, artifact.WEIGHTS):
-        assert (tmp_path / "again" / file).read_bytes() == (tmp_path / file).read_bytes()
+    assert (tmp_path / "again" / artifact.WEIGHTS).read_bytes() == (tmp_path / artifact.WEIGHTS).read_bytes()
+    first, again = (json.loads((folder / artifact.MANIFEST).read_text()) for folder in (tmp_path, tmp_path / "again"))
+    assert first == again
 
 
 @each_model

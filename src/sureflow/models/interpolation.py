@@ -1,6 +1,7 @@
 """Interpolation over the parameters by cubic radial basis functions: no network, and hard to beat on smooth data."""
 
 from dataclasses import dataclass as plain_dataclass
+from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -43,8 +44,8 @@ class Interpolation(FieldModel):
 
     def predict(self, inputs: Inputs) -> Predictive:
         inputs = self._used(inputs)
-        spread = self._nearby(inputs) @ (self.residuals.reshape(len(self.nodes), -1) ** 2)
-        spread = np.sqrt(spread).reshape(len(inputs), *self.fields.shape[1:])
+        spread = np.sqrt(self._nearby(inputs).astype(np.float32) @ self._squares)
+        spread = spread.reshape(len(inputs), *self.fields.shape[1:])
         return Predictive(self._mean(inputs), {EPISTEMIC: self._power(inputs)[:, None, None] * spread})
 
     def samples(self, inputs: Inputs, count: int, rng: np.random.Generator) -> Samples:
@@ -54,6 +55,10 @@ class Interpolation(FieldModel):
         drawn = np.stack([np.searchsorted(np.cumsum(q)[:-1], share) for q in self._nearby(inputs)], axis=1)
         size = sign[:, None] * self._power(inputs)
         return self._mean(inputs) + size[:, :, None, None] * self.residuals[drawn]
+
+    @cached_property
+    def _squares(self) -> Float[np.ndarray, "case value"]:
+        return self.residuals.reshape(len(self.nodes), -1) ** 2
 
     def _used(self, inputs: Inputs) -> Inputs:
         return np.asarray(inputs, float)[:, self.varying > 0]

@@ -1,7 +1,7 @@
 """An operator network on a POD basis: the trunk is given by the runs, the branch is an ensemble of small networks."""
 
 from dataclasses import dataclass as plain_dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
@@ -78,9 +78,12 @@ class PodDeepONet(FieldModel):
         """The first `count` members."""
         return self.mean + combine(self._coefficients(inputs)[:count], self.modes)
 
+    @cached_property
+    def _branch(self) -> Branch:
+        return Branch(*(jnp.asarray(getattr(self, name)) for name in Branch._fields))
+
     def _coefficients(self, inputs: Inputs) -> Float[np.ndarray, "member case mode"]:
-        arrays = (jnp.asarray(getattr(self, name), jnp.float32) for name in Branch._fields)
-        learned = _run(Branch(*arrays), jnp.asarray(_pad(np.asarray(inputs)), jnp.float32))
+        learned = _run(self._branch, jnp.asarray(_pad(np.asarray(inputs)), jnp.float32))
         return _terms(inputs) @ self.line + self.scale * np.asarray(learned, float)[:, : len(inputs)]
 
 

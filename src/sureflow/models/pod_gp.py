@@ -62,12 +62,11 @@ class PodGP(FieldModel):
     def predict(self, inputs: Inputs) -> Predictive:
         location, deviation = self._coefficients(inputs)
         noise = self.scale**2 * np.exp(self.logarithms[:, 1])
-        squares = self.modes**2
-        discrepancy = np.sqrt(self.truncation**2 + combine(noise, squares))
+        discrepancy = np.sqrt(self.truncation**2 + combine(noise, self._squares))
         return Predictive(
             mean=self.mean + combine(location, self.modes),
             parts={
-                EPISTEMIC: np.sqrt(combine(deviation**2, squares)),
+                EPISTEMIC: np.sqrt(combine(deviation**2, self._squares)),
                 DISCREPANCY: np.broadcast_to(discrepancy, (len(inputs), *discrepancy.shape)),
             },
         )
@@ -86,6 +85,10 @@ class PodGP(FieldModel):
             location, variance = _posterior(self._processes, self._padded, _pad(used, PAD_CONDITIONS))
         location, variance = np.asarray(location)[: len(used)], np.asarray(variance)[: len(used)]
         return self.scale * location, self.scale * np.sqrt(np.maximum(variance, 0.0))
+
+    @cached_property
+    def _squares(self) -> Float[np.ndarray, "mode variable point"]:
+        return self.modes**2
 
     @cached_property
     def _padded(self) -> Float[np.ndarray, "mode row"]:
@@ -175,16 +178,15 @@ def _factorize(logarithms, inputs, is_run):
 
 @jax.jit
 def _posterior(processes, coefficients, conditions):
-    """Mean and variance (case, mode), one condition at a time."""
+    """Mean and variance (case, mode), a few conditions at a time: factors are read once for each few."""
 
-    def condition(x):
-        def mode(process, target):
-            location, variance = process.predict(target, x[None], return_var=True)
-            return location[0], variance[0]
+    def few(some):
+        predict = jax.vmap(lambda process, target: process.predict(target, some, return_var=True), out_axes=1)
+        return predict(processes, coefficients)
 
-        return jax.vmap(mode)(processes, coefficients)
-
-    return jax.lax.map(condition, conditions)
+    n_conditions, n_parameters = conditions.shape
+    location, variance = jax.lax.map(few, conditions.reshape(-1, PAD_CONDITIONS, n_parameters))
+    return location.reshape(n_conditions, -1), variance.reshape(n_conditions, -1)
 
 
 def _pad(rows: Float[np.ndarray, "row column"], multiple: int) -> Float[np.ndarray, "padded column"]:
