@@ -3,7 +3,7 @@
 import itertools
 import tomllib
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -30,6 +30,7 @@ from sureflow.models import AnyFieldModel, AnyModel, DeepONetSettings, FieldMode
 from sureflow.settings import explain
 from sureflow.train.loop import Recipe, TrainSettings
 
+PAPER_NETWORK = DeepONetSettings(fourier_octaves=0)
 AnyRecipe = Recipe | FieldModelSettings | ComparisonSettings
 Label = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.=-]*$")]
 
@@ -68,9 +69,7 @@ class Entry(Section):
     """
 
     label: Label
-    model: AnyModel | AnyFieldModel | ComparisonSettings = Field(
-        default=DeepONetSettings(fourier_octaves=0), discriminator="name"
-    )
+    model: AnyModel | AnyFieldModel | ComparisonSettings = Field(default=PAPER_NETWORK, discriminator="name")
     uq: Literal["deterministic", "mve", "evidential", "ensemble"] | None = None
     head: AnyHead | None = None
     members: PositiveInt | None = None
@@ -85,6 +84,9 @@ class Entry(Section):
     @classmethod
     def _spell_out(cls, given: Any) -> Any:
         values = dict(given)
+        model = values.get("model")
+        if isinstance(model, dict) and "name" not in model:
+            values["model"] = asdict(PAPER_NETWORK) | model
         if values.get("uq") not in UQ:
             return values  # of a whole-field model, or the field `uq` says what is wrong
         name, members = UQ[values["uq"]]
