@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 from jaxtyping import Float
 from pydantic import Field, PositiveFloat
@@ -48,8 +48,7 @@ class Flight:
                 f"altitude={altitude[outside][0]:g} km is outside 0..{HIGHEST_KM:g} km of the standard atmosphere; "
                 "choose an altitude in that range."
             )
-        with double_precision():
-            temperature, pressure, _ = map(np.asarray, standard_atmosphere(jnp.asarray(altitude)))
+        temperature, pressure = _air(altitude)
         gas = PerfectGas(self.gamma, self.gas_constant)
         density = gas.density_from_pressure(pressure, temperature)
         sound_speed = gas.sound_speed(density, gas.energy_from_temperature(density, temperature))
@@ -80,6 +79,17 @@ class Columns:
                 )
         return found
 
+
+def _air(altitude_km: Float[np.ndarray, " case"]) -> tuple[Float[np.ndarray, " case"], Float[np.ndarray, " case"]]:
+    """Temperature and pressure by a compiled program; the cases are padded, so that few programs serve all numbers of them."""
+    count = len(altitude_km)
+    padded = np.pad(altitude_km, (0, (1 << max(count - 1, 0).bit_length()) - count))
+    with double_precision():
+        air = _compiled_atmosphere(padded)
+    return np.asarray(air.temperature)[:count], np.asarray(air.pressure)[:count]
+
+
+_compiled_atmosphere = jax.jit(standard_atmosphere)
 
 AnyFreeStream = Annotated[Flight | Columns, Field(discriminator="kind")]
 

@@ -173,20 +173,22 @@ def _most_probable(
 
 @jax.jit
 def _factorize(logarithms, inputs, is_run):
-    return jax.vmap(_process, (0, None, None))(logarithms, inputs, is_run)
+    # One mode after the other: XLA's batched factorizations share a pool of threads, on which they were seen to wait for
+    # each other forever (two cores, jaxlib 0.10).
+    return jax.lax.map(lambda one: _process(one, inputs, is_run), logarithms)
 
 
 @jax.jit
 def _posterior(processes, coefficients, conditions):
-    """Mean and variance (case, mode), a few conditions at a time: factors are read once for each few."""
+    """Mean and variance (case, mode), a mode and a few conditions at a time: a factor is read once for each few."""
+    few = conditions.reshape(-1, PAD_CONDITIONS, conditions.shape[1])
 
-    def few(some):
-        predict = jax.vmap(lambda process, target: process.predict(target, some, return_var=True), out_axes=1)
-        return predict(processes, coefficients)
+    def mode(one):
+        process, target = one
+        return jax.lax.map(lambda some: process.predict(target, some, return_var=True), few)
 
-    n_conditions, n_parameters = conditions.shape
-    location, variance = jax.lax.map(few, conditions.reshape(-1, PAD_CONDITIONS, n_parameters))
-    return location.reshape(n_conditions, -1), variance.reshape(n_conditions, -1)
+    location, variance = jax.lax.map(mode, (processes, coefficients))
+    return tuple(values.reshape(len(coefficients), -1).T for values in (location, variance))
 
 
 def _pad(rows: Float[np.ndarray, "row column"], multiple: int) -> Float[np.ndarray, "padded column"]:
