@@ -102,7 +102,7 @@ def _errors(training: Dataset, model: AnyFieldModel, scaling: str, fold: Fold) -
 
 def _require_enough_runs(training: Dataset, folds: list[Fold]) -> None:
     n_runs, n_parameters = training.parameters.shape
-    largest = max(int(fold.left_out.sum()) for fold in folds)
+    largest = max((int(fold.left_out.sum()) for fold in folds), default=n_runs)
     fewest = max(FEWEST_RUNS, n_parameters + 2)
     if n_runs - largest < fewest:
         raise SureflowError(

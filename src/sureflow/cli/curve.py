@@ -31,6 +31,8 @@ def curve(
     from sureflow.study.curve import MODELS, curve_settings, curve_table
 
     names = [name.strip() for name in models.split(",")]
+    if len(set(names)) < len(names):
+        raise SureflowError(f"--models {models!r} names a model twice")
     unknown = next((name for name in names if name not in MODELS), None)
     if unknown is not None:
         raise SureflowError(f"--models {unknown!r} is none of {', '.join(MODELS)}")
@@ -38,6 +40,8 @@ def curve(
         counts = [int(size) for size in sizes.split(",")]
     except ValueError:
         raise SureflowError(f"--sizes {sizes!r} must be whole numbers separated by commas, such as 4,9,16") from None
+    if min(counts) < 1:
+        raise SureflowError(f"--sizes {sizes!r} must be positive numbers of runs")
     report = follow_study(output, curve_settings(runs, names, counts), overwrite=overwrite)
     out.print(to_text(curve_table(Results.read(output).rows)), markup=False)
     out.print(f"{report}")

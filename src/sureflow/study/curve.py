@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from sureflow.data.dataset import Dataset
+from sureflow.data.scaling import best_scaling
 from sureflow.data.split import PaperDomains, RandomRuns
 from sureflow.errors import SureflowError
 from sureflow.evaluate.results import Row
@@ -20,17 +22,18 @@ def curve_settings(store: Path, models: Sequence[str], sizes: Sequence[int]) -> 
     split = _split(dataset)
     available = int(split(dataset).train.sum())
     used = sorted({*(size for size in sizes if size < available), available})
-    scaling = "none" if dataset.free_stream is None else "freestream"
-    entries = [
-        Entry.model_validate(
-            {"label": f"{model}-{size}", "model": {"name": model}, "scaling": scaling, "runs": size, "calibrate": True}
-        )
-        for model in models
-        for size in used
-    ]
+    scaling = best_scaling(dataset)
+    entries = [_entry(model, scaling, size, available) for model in models for size in used]
     return StudySettings(
         description=f"Learning curves of {store.name}", runs=store.resolve(), split=split, models=tuple(entries)
     )
+
+
+def _entry(model: str, scaling: str, size: int, available: int) -> Entry:
+    values: dict[str, Any] = {"label": model, "model": {"name": model}, "scaling": scaling, "calibrate": True}
+    if size < available:
+        values |= {"label": f"{model}-{size}", "series": model, "runs": size}
+    return Entry.model_validate(values)
 
 
 def _split(dataset: Dataset) -> PaperDomains | RandomRuns:

@@ -54,7 +54,7 @@ class StudyData:
     @property
     def shown(self) -> int:
         """The run whose fields are drawn: the paper's, else the first that tests."""
-        split = self.settings.split
+        split, tested = self.settings.split, np.flatnonzero(self.split.test["in_domain"])
         if isinstance(split, PaperDomains):
-            return int(np.flatnonzero((self.runs.parameters == split.shown).all(axis=1))[0])
-        return int(np.flatnonzero(self.split.test["in_domain"])[0])
+            tested = np.concatenate([np.flatnonzero((self.runs.parameters == split.shown).all(axis=1)), tested])
+        return int(tested[0])

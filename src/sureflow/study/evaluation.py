@@ -18,11 +18,13 @@ from sureflow.study.settings import Entry
 from sureflow.surrogate import Surrogate
 from sureflow.uq.predictive import EPISTEMIC, Predictive
 
+Found = dict[str, list[dict[str, Any]]]
+
 # What is evaluated of a head besides its total standard deviation: a name for it, and the part that stands alone there.
 FURTHER_UQ = {"evidential": ("evidential-epistemic", EPISTEMIC)}
 
 
-def evaluate_model(folder: Path, entry: Entry, data: StudyData, advance: Callable[[float], None]) -> None:
+def evaluate_model(folder: Path, entry: Entry, data: StudyData, advance: Callable[[float], None]) -> Found:
     """`evaluation/<label>.json` with rows, cases, curves and histograms, and `.npz` with the fields that are drawn."""
     surrogate = artifact.load(folder / "models" / entry.label)
     tests = data.split_of(entry).test
@@ -39,7 +41,7 @@ def evaluate_model(folder: Path, entry: Entry, data: StudyData, advance: Callabl
         advance(min(1.0, done / n_tested))
         return surrogate.predictive(conditions)
 
-    found: dict[str, list[dict[str, Any]]] = {"rows": [], "cases": [], "curves": [], "histogram": []}
+    found: Found = {"rows": [], "cases": [], "curves": [], "histogram": []}
     for label, uq, part in kinds:
         identity = {
             "label": label,
@@ -52,6 +54,9 @@ def evaluate_model(folder: Path, entry: Entry, data: StudyData, advance: Callabl
         if isinstance(entry.model, ComparisonSettings):
             identity["default"] = True
         evaluation = evaluate(predict, data.runs, tests, data.space, part=part)
+        if entry.series is not None:
+            found["rows"] += labelled(evaluation.rows, **(identity | {"label": entry.series}))
+            continue
         found["rows"] += labelled(evaluation.rows, **identity)
         # Runs and curves are drawn as means over the variables; by variable they would fill megabytes.
         found["cases"] += labelled(_means(evaluation.cases), **identity)
@@ -59,6 +64,7 @@ def evaluate_model(folder: Path, entry: Entry, data: StudyData, advance: Callabl
         found["histogram"] += labelled(evaluation.histogram, **identity)
     write_atomically(folder / "evaluation" / f"{entry.label}.json", json.dumps(found, allow_nan=False).encode())
     write_arrays(folder / "evaluation" / f"{entry.label}.npz", shown_fields(entry.label, surrogate, data))
+    return found
 
 
 def _means(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -87,7 +93,7 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
 
 def collect(folder: Path, data: StudyData, scores: list[dict[str, Any]]) -> None:
     """results.json and maps.npz of the whole study."""
-    found: dict[str, list[dict[str, Any]]] = {"rows": [], "cases": [], "curves": [], "histogram": []}
+    found: Found = {"rows": [], "cases": [], "curves": [], "histogram": []}
     settings, runs, split = data.settings, data.runs, data.split
     maps = true_fields(data)
     for entry in settings.models:

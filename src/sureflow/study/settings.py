@@ -64,7 +64,8 @@ class Entry(Section):
     For networks, `uq` is short for a head and a number of members, as in an experiment, and `train` overrides the study's
     training settings for this model alone; whole-field models have none of these. `split_seed` draws other test runs for
     the model; `runs` lets it learn from so many of the training runs, chosen space-filling; `calibrate` fits its bars by
-    folds over the runs it learns from. The model `auto` is what `sureflow train` takes by default: the best by
+    folds over the runs it learns from. An entry of a `series` is one point of the learning curve of the model with that
+    label, and only its rows are kept. The model `auto` is what `sureflow train` takes by default: the best by
     cross-validation over the runs it learns from.
     """
 
@@ -79,6 +80,7 @@ class Entry(Section):
     calibrate: bool = False
     split_seed: NonNegativeInt | None = None
     runs: PositiveInt | None = None
+    series: Label | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -90,17 +92,20 @@ class Entry(Section):
         if values.get("uq") not in UQ:
             return values  # of a whole-field model, or the field `uq` says what is wrong
         name, members = UQ[values["uq"]]
-        return values | {"members": values.get("members", members), "head": {"name": name} | values.get("head", {})}
+        head = values.get("head", {})
+        head = {"name": name} | head if isinstance(head, dict) else head
+        return values | {"members": values.get("members", members), "head": head}
 
     @model_validator(mode="after")
     def _fits_its_model(self) -> Self:
         is_network, name = isinstance(self.model, DeepONetSettings), self.model.name
-        if not is_network and (self.uq is not None or self.train):
+        if not is_network and (self.uq or self.head or self.members or self.train):
             raise ValueError(f"uq, head, members and train are for networks, and {name} gives whole fields")
         if is_network and self.uq is None:
             raise ValueError(f"a {name} needs uq: {', '.join(UQ)}")
         if is_network and self.calibrate:
             raise ValueError(f"a {name} takes too long to train again for every fold: calibrate = false")
+        self.recipe(TrainSettings())  # refuses training settings that there are not
         return self
 
     @property

@@ -68,12 +68,21 @@ def train_model(study: Study, entry: Entry, train: TrainSettings, training: Data
             on_epoch=follow(study, name, chosen, folder / EVENTS, training.names),
         )
         if entry.calibrate:
-            surrogate = calibrate(surrogate, training, folds=True)
+            surrogate = calibrated(study, name, surrogate, training)
         artifact.save(surrogate, folder)
         (folder / CHECKPOINT).unlink(missing_ok=True)
 
     outputs = [f"models/{entry.label}/{file}" for file in (artifact.MANIFEST, artifact.WEIGHTS)]
     study.stage(Stage(name, inputs, outputs, make), study.costs.before[name])
+
+
+def calibrated(study: Study, name: str, surrogate: Surrogate, training: Dataset) -> Surrogate:
+    """With bars fitted by folds over the training runs; as it is, and said so, where these are too few."""
+    try:
+        return calibrate(surrogate, training, folds=True)
+    except SureflowError as error:
+        study.watch.say(f"{name}: not calibrated, since {error}")
+        return surrogate
 
 
 def described(recipe: AnyRecipe) -> dict[str, Any]:
@@ -105,10 +114,10 @@ def follow(
 
 
 def forget_other_training(folder: Path, inputs: dict[str, Any]) -> None:
-    """Whoever changed the settings of a study said so: a checkpoint of the old ones is of no use."""
+    """Whoever changed the settings of a study said so: a checkpoint of the old ones, or of nobody knows what, is no use."""
     path = folder / "inputs.json"
     wanted = (json.dumps(inputs, indent=1) + "\n").encode()
-    if path.exists() and path.read_bytes() != wanted:
+    if not path.exists() or path.read_bytes() != wanted:
         shutil.rmtree(folder)
         folder.mkdir()
     write_atomically(path, wanted)
