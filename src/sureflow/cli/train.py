@@ -89,7 +89,8 @@ def _train(experiment: "Experiment", tensorboard: Path | None) -> None:
     provenance = _provenance(dataset, split, time.perf_counter() - began, warnings, comparison)
     write_atomically(folder / PROVENANCE, (json.dumps(provenance, indent=2) + "\n").encode())
     artifact.save(surrogate, folder)
-    (folder / CHECKPOINT).unlink(missing_ok=True)
+    if isinstance(recipe, Recipe):
+        (folder / CHECKPOINT).unlink(missing_ok=True)
     out.print(f"Written to {folder}/: {', '.join(sorted(path.name for path in folder.iterdir()))}")
 
 
