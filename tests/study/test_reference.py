@@ -1,0 +1,57 @@
+"""The reference study in docs/study was made by the preset `paper` as it is."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sureflow.data.dataset import Dataset
+from sureflow.evaluate.results import Results
+from sureflow.study.settings import load_study
+
+FOLDER = Path(__file__).parents[2] / "docs" / "study"
+KINDS = ("deterministic", "mve", "evidential", "ensemble")
+DOMAINS = ("in_domain", "high_mach", "high_altitude", "low_mach", "low_altitude")
+
+
+@pytest.fixture(scope="module")
+def reference() -> Results:
+    return Results.read(FOLDER)
+
+
+def test_it_was_made_by_the_committed_preset(reference):
+    assert reference.configuration == json.loads(load_study("paper").model_dump_json(exclude_none=True))
+
+
+def test_its_runs_are_counted_as_the_split_counts_them(reference):
+    settings = load_study("paper")
+    conditions = settings.load_campaign().condition_array()
+    runs = Dataset.from_arrays(
+        {"mach": conditions[:, 0], "altitude_km": conditions[:, 1]},
+        np.zeros((1, 2)),
+        {"T": np.zeros((len(conditions), 1))},
+    )
+    split = settings.split(runs)
+    assert reference.data["runs"]["train"] == split.train.sum() == 205
+    assert reference.data["runs"]["test"] == {name: mask.sum() for name, mask in split.test.items()}
+    assert reference.data["runs"]["left_out"] == split.left_out
+
+
+def test_it_has_the_appendix_table(reference):
+    found = {
+        (row["label"], row["domain"]): row
+        for row in reference.rows
+        if row["region"] == "all" and row["variable"] == "mean"
+    }
+    for kind in KINDS:
+        for domain in DOMAINS:
+            row = found[kind, domain]
+            assert row["mae"] > 0
+            assert row["mae_spread"] > 0
+            assert (row["miscalibration"] is None) == (kind == "deterministic")
+
+
+def test_the_training_settings_are_those_with_the_least_error(reference):
+    least = min(reference.selection["candidates"], key=lambda candidate: candidate["mae"])
+    assert reference.selection["chosen"] == least
