@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError, model_validator
+from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError, model_validator
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
@@ -21,6 +21,7 @@ from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 from sureflow.heads import AnyHead
 from sureflow.models import AnyFieldModel, AnyModel, FieldModel, FieldModelSettings, network_axis
+from sureflow.settings import Section
 from sureflow.surrogate import Surrogate
 from sureflow.train.loop import Recipe, TrainSettings, weight_shapes
 from sureflow.train.tensors import from_tensors, to_tensors
@@ -31,10 +32,6 @@ WEIGHTS = "weights.safetensors"
 SCHEMA = "sureflow-model"
 SCHEMA_VERSION = 1
 VERSIONED = ("sureflow", "jax", "equinox", "optax", "numpy", "scipy", "tinygp")
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Configuration(Section):

@@ -73,8 +73,7 @@ def compare(
 ) -> Comparison:
     """Every candidate by K folds over the runs; scaling, normalizer and basis are fitted again in each fold."""
     training.require_trainable()
-    folds = random_folds(len(training.parameters), folds=settings.folds, seed=settings.seed)
-    _require_enough_runs(training, folds)
+    folds = comparison_folds(training, settings)
     total = len(folds) * len(settings.candidates)
     found = []
     for index, model in enumerate(settings.candidates):
@@ -100,12 +99,15 @@ def _errors(training: Dataset, model: AnyFieldModel, scaling: str, fold: Fold) -
     return np.abs(predicted - unseen.fields).mean(axis=2) / space.std
 
 
-def _require_enough_runs(training: Dataset, folds: list[Fold]) -> None:
+def comparison_folds(training: Dataset, settings: ComparisonSettings) -> list[Fold]:
+    """The folds over the runs; refused where one of them leaves too few to fit."""
     n_runs, n_parameters = training.parameters.shape
+    folds = random_folds(n_runs, folds=settings.folds, seed=settings.seed)
     largest = max((int(fold.left_out.sum()) for fold in folds), default=n_runs)
     fewest = max(FEWEST_RUNS, n_parameters + 2)
     if n_runs - largest < fewest:
         raise SureflowError(
             f"{n_runs} runs are too few to compare models by leaving {largest} out at a time: a fit needs {fewest}; "
-            "compute more runs, or choose a model, as with --model interpolation"
+            "compute more runs, or choose a model, such as interpolation"
         )
+    return folds

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import tomlkit
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
+from pydantic import Field, PositiveInt, ValidationError, model_validator
 
 from sureflow.choose import ComparisonSettings
 from sureflow.data.split import AllRuns, AnySplit
 from sureflow.errors import SureflowError
 from sureflow.heads import AnyHead, Deterministic
 from sureflow.models import AnyFieldModel, AnyModel, FieldModelSettings
-from sureflow.settings import explain
+from sureflow.settings import Section, explain
 from sureflow.train.loop import Recipe, TrainSettings
 
 ENSEMBLE_MEMBERS = 10
@@ -28,7 +28,7 @@ NETWORK = "deeponet"
 NETWORK_KEYS = ("coordinates", "members", "head", "train")
 
 
-class Experiment(BaseModel):
+class Experiment(Section):
     """Runs, what to learn from them and how; paths are relative to where the command runs.
 
     `model.name` is a model, or auto: whole-field models are compared by cross-validation and the best one is kept. Without
@@ -38,8 +38,6 @@ class Experiment(BaseModel):
     `uq` is short for a head and a number of members: deterministic, mve and evidential are one network with that head,
     ensemble is ten deterministic ones. Both can still be given: ten members with the head mve are an ensemble of MVE.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     runs: Path
     output: Path

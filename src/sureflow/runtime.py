@@ -1,7 +1,9 @@
-"""How JAX runs here: precision by scope, and compiled programs kept between runs of the program."""
+"""How things run here: precision by scope, compiled programs kept between runs of the program, and the machine."""
 
 import os
+import platform
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -22,3 +24,8 @@ def keep_compiled_programs() -> None:
 def double_precision():
     """Scope in which JAX computes in float64. It is local to the thread: enter it inside every task."""
     return jax.enable_x64(True)
+
+
+def machine() -> dict[str, Any]:
+    """What provenance says of the machine, which results never do."""
+    return {"platform": platform.platform(), "cores": os.cpu_count(), "python": platform.python_version()}

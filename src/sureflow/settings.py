@@ -4,9 +4,15 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Section(BaseModel):
+    """A part of a file: nothing in it is unknown, and nothing changes it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def explain(error: ValidationError, root: Any) -> str:

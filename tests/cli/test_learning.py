@@ -103,6 +103,14 @@ def test_nothing_is_overwritten_without_a_flag(runs, model, tmp_path):
     assert len((copy / "events.jsonl").read_text().splitlines()) == 1
 
 
+def test_data_that_cannot_be_learned_from_cost_no_model(runs, model, tmp_path):
+    copy = shutil.copytree(model, tmp_path / "copy")
+    before = {path.name: path.read_bytes() for path in copy.iterdir()}
+    with pytest.raises(SureflowError, match="leaves none to train on"):
+        run(arguments(runs, copy, "--overwrite", "--set=split.kind=random", "--set=split.test_runs=25"))
+    assert {path.name: path.read_bytes() for path in copy.iterdir()} == before
+
+
 def test_the_best_model_is_kept_and_the_table_shown(runs, tmp_path):
     candidates = 'model.candidates=[{name="interpolation"}, {name="pod-gp", modes=1}]'
     command = ["train", str(runs), "--model=auto", "--set", candidates, "--set", "model.folds=2"]

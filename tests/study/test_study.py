@@ -1,5 +1,7 @@
 """The real command on a small study: whole, killed at any moment, changed, damaged and refused."""
 
+import errno
+import fcntl
 import json
 import os
 import shutil
@@ -12,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from studies import write_study
+from sureflow.errors import SureflowError
+from sureflow.study.run import study_lock
 
 PATIENCE = 300.0  # seconds; a busy machine compiles slowly
 
@@ -26,10 +30,7 @@ def run(study_toml: Path, *options: str) -> subprocess.CompletedProcess:
 
 
 def results(study_toml: Path) -> dict:
-    """results.json, less where its campaign was read from."""
-    content = json.loads((study_toml.parent / "study" / "results.json").read_bytes())
-    del content["configuration"]["campaign"]
-    return content
+    return json.loads((study_toml.parent / "study" / "results.json").read_bytes())
 
 
 @pytest.fixture(scope="module")
@@ -101,9 +102,14 @@ def test_a_damaged_file_is_made_again(whole):
     (study / "evaluation" / "ensemble.json").write_bytes(b"{")
     weights = study / "models" / "deterministic" / "weights.safetensors"
     weights.write_bytes(weights.read_bytes()[:-10])
+    (study / "figures" / "fields.pdf").unlink()
+    (study / "tables" / "summary.csv").unlink()
     again = run(whole)
     assert again.returncode == 0, again.stderr
     assert "weights.safetensors is damaged or was changed" in again.stderr
+    assert "report: done again, since figures is damaged or was changed" in again.stderr
+    assert (study / "figures" / "fields.pdf").exists()
+    assert (study / "tables" / "summary.csv").exists()
     assert (study / "results.json").read_bytes() == before
 
 
@@ -118,6 +124,15 @@ def test_one_process_at_a_time(whole, tmp_path):
         process.kill()
     assert refused.returncode == 2
     assert "another process works on the study" in refused.stderr
+
+
+def test_a_file_system_without_locks_is_not_taken_for_another_process(tmp_path, monkeypatch):
+    def unsupported(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "lockf", unsupported)
+    with pytest.raises(SureflowError, match="does not support locks"), study_lock(tmp_path):
+        pass
 
 
 def test_unknown_presets_and_settings_are_named(tmp_path):

@@ -16,6 +16,10 @@ from sureflow.errors import SureflowError
 MAKING, PROVENANCE, FIRST_CASE = 0, 1, 2
 
 
+class Busy(SureflowError):
+    """Another job holds what was asked for."""
+
+
 class StoreLock:
     """The open lock file of one store."""
 
@@ -55,7 +59,7 @@ class StoreLock:
         except OSError as error:
             if error.errno not in (errno.EACCES, errno.EAGAIN):
                 raise self.no_locks(error) from error
-            raise SureflowError(
+            raise Busy(
                 f"Another job is working on {what} of {self.store}; wait for it, stop it, or give every job its own "
                 "part with the same N in --shard i/N."
             ) from error

@@ -1,8 +1,6 @@
 """`sureflow train`: runs or an experiment in; a model folder out."""
 
 import json
-import os
-import platform
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,24 +42,29 @@ def train(
     runs = None if is_toml else source
     given = {"runs": runs, "output": output, "uq": uq, "model": model, "scaling": scaling}
     experiment = read_experiment(source if is_toml else None, settings or [], **given)
-    _make_room(experiment.output, overwrite)
-    _train(experiment, tensorboard)
+    if not overwrite:
+        _refuse_finished(experiment.output)
+    _train(experiment, tensorboard, overwrite=overwrite)
 
 
-def _make_room(folder: Path, overwrite: bool) -> None:
-    """Refuse a finished model, remove it when asked to; what an interrupted training left is kept and continued."""
-    from sureflow.artifact import MANIFEST, WEIGHTS
+def _refuse_finished(folder: Path) -> None:
+    """A finished model is not replaced; what an interrupted training left is kept and continued."""
+    from sureflow.artifact import MANIFEST
     from sureflow.errors import SureflowError
+
+    if (folder / MANIFEST).exists():
+        raise SureflowError(f"{folder} holds a trained model: choose another folder or pass --overwrite")
+
+
+def _remove_model(folder: Path) -> None:
+    from sureflow.artifact import MANIFEST, WEIGHTS
     from sureflow.learn import CHECKPOINT
 
-    if (folder / MANIFEST).exists() and not overwrite:
-        raise SureflowError(f"{folder} holds a trained model: choose another folder or pass --overwrite")
-    if overwrite:
-        for name in (MANIFEST, WEIGHTS, CHECKPOINT, EVENTS, EXPERIMENT, PROVENANCE):
-            (folder / name).unlink(missing_ok=True)
+    for name in (MANIFEST, WEIGHTS, CHECKPOINT, EVENTS, EXPERIMENT, PROVENANCE):
+        (folder / name).unlink(missing_ok=True)
 
 
-def _train(experiment: "Experiment", tensorboard: Path | None) -> None:
+def _train(experiment: "Experiment", tensorboard: Path | None, *, overwrite: bool) -> None:
     from sureflow import artifact
     from sureflow.cli.console import err, out
     from sureflow.data.dataset import Dataset
@@ -77,6 +80,8 @@ def _train(experiment: "Experiment", tensorboard: Path | None) -> None:
     training.require_trainable()
     err.print(_description(dataset, split))
     recipe, folder = experiment.recipe, experiment.output
+    if overwrite:
+        _remove_model(folder)  # once the data are known to be good: bad ones cost no model
     comparison, warnings = None, []
     if isinstance(recipe, Recipe):
         scaling = "none" if experiment.scaling == "auto" else experiment.scaling
@@ -168,9 +173,11 @@ def _provenance(
     dataset: "Dataset", split: "Split", seconds: float, warnings: list[str], comparison: "Comparison | None"
 ) -> dict[str, Any]:
     """What is true of this training but not of the model: times, the machine, and which runs were kept out of it."""
+    from sureflow.runtime import machine
+
     return {
         "seconds": round(seconds, 1),
-        "machine": {"platform": platform.platform(), "cores": os.cpu_count(), "python": platform.python_version()},
+        "machine": machine(),
         "runs": {
             "train": int(split.train.sum()),
             "test": {name: int(mask.sum()) for name, mask in split.test.items()},

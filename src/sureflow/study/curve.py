@@ -11,7 +11,6 @@ from sureflow.errors import SureflowError
 from sureflow.evaluate.results import Row
 from sureflow.study.settings import Entry, StudySettings
 
-SIZES = (4, 6, 9, 12, 16, 25, 50, 100, 205)
 MODELS = ("interpolation", "pod-gp", "pod-deeponet")
 TEST_SHARE = 0.2  # of runs that do not span the paper's domains
 

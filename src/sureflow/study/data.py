@@ -5,9 +5,11 @@ from functools import cached_property
 
 import numpy as np
 
+from sureflow.choose import ComparisonSettings, comparison_folds
 from sureflow.data.dataset import Dataset
 from sureflow.data.normalize import Standard
 from sureflow.data.split import Mask, PaperDomains, Split, space_filling
+from sureflow.errors import SureflowError
 from sureflow.study.settings import Entry, StudySettings
 
 
@@ -51,6 +53,17 @@ class StudyData:
     def training_of(self, entry: Entry) -> Dataset:
         return self.runs.select(self.trained_on(entry))
 
+    def require_runs(self) -> None:
+        """Refuse, before hours of training, a model with more runs than there are, or with too few to learn from."""
+        for entry in self.settings.models:
+            try:
+                training = self.training_of(entry)
+                training.require_trainable()
+                if isinstance(entry.model, ComparisonSettings):
+                    comparison_folds(training, entry.model)
+            except SureflowError as error:
+                raise SureflowError(f"model {entry.label!r}: {error}") from None
+
     @property
     def shown(self) -> int:
         """The run whose fields are drawn: the paper's, else the first that tests."""
@@ -58,3 +71,8 @@ class StudyData:
         if isinstance(split, PaperDomains):
             tested = np.concatenate([np.flatnonzero((self.runs.parameters == split.shown).all(axis=1)), tested])
         return int(tested[0])
+
+    @property
+    def shown_condition(self) -> dict[str, float]:
+        """Its parameters by name."""
+        return dict(zip(self.runs.parameter_names, map(float, self.runs.parameters[self.shown]), strict=True))

@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from sureflow.evaluate.results import Results
 from sureflow.files import write_atomically
 from sureflow.study.data import StudyData
 from sureflow.study.settings import Entry
+from sureflow.study.training import EVENTS, best
 from sureflow.surrogate import Surrogate
 from sureflow.uq.predictive import EPISTEMIC, Predictive
 
@@ -22,6 +24,34 @@ Found = dict[str, list[dict[str, Any]]]
 
 # What is evaluated of a head besides its total standard deviation: a name for it, and the part that stands alone there.
 FURTHER_UQ = {"evidential": ("evidential-epistemic", EPISTEMIC)}
+
+
+def evaluated_with(entry: Entry, data: StudyData) -> dict[str, Any]:
+    """All that the files of an evaluation depend on besides the model."""
+    return {
+        "runs": data.checksum,
+        "split": asdict(entry.split(data.settings.split)),
+        "space": space_of(data),
+        "shown": data.shown_condition,
+        "row": identity_of(entry, data),
+        "series": entry.series,
+    }
+
+
+def identity_of(entry: Entry, data: StudyData) -> dict[str, Any]:
+    """What every row of a model says of it, but for what the model itself knows."""
+    default = {"default": True} if isinstance(entry.model, ComparisonSettings) else {}
+    return {
+        "scaling": entry.scaling,
+        "coordinates": entry.coordinates if entry.networks else None,
+        "runs": int(data.trained_on(entry).sum()),
+        **default,
+    }
+
+
+def space_of(data: StudyData) -> dict[str, list[float]]:
+    """The space of all metrics, by variable."""
+    return {"mean": data.space.mean.tolist(), "std": data.space.std.tolist()}
 
 
 def evaluate_model(folder: Path, entry: Entry, data: StudyData, advance: Callable[[float], None]) -> Found:
@@ -43,16 +73,7 @@ def evaluate_model(folder: Path, entry: Entry, data: StudyData, advance: Callabl
 
     found: Found = {"rows": [], "cases": [], "curves": [], "histogram": []}
     for label, uq, part in kinds:
-        identity = {
-            "label": label,
-            "model": surrogate.model_name,
-            "uq": uq,
-            "scaling": entry.scaling,
-            "coordinates": entry.coordinates,
-            "runs": int(data.trained_on(entry).sum()),
-        }
-        if isinstance(entry.model, ComparisonSettings):
-            identity["default"] = True
+        identity = {"label": label, "model": surrogate.model_name, "uq": uq, **identity_of(entry, data)}
         evaluation = evaluate(predict, data.runs, tests, data.space, part=part)
         if entry.series is not None:
             found["rows"] += labelled(evaluation.rows, **(identity | {"label": entry.series}))
@@ -103,9 +124,8 @@ def collect(folder: Path, data: StudyData, scores: list[dict[str, Any]]) -> None
         with np.load(folder / "evaluation" / f"{entry.label}.npz") as arrays:
             maps |= dict(arrays)
     write_arrays(folder / "maps.npz", maps)
-    chosen = min(scores, key=lambda score: score["mae"]) if scores else {}
     Results(
-        configuration=settings.model_dump(mode="json", exclude_none=True),
+        configuration=settings.portable(),
         data={
             "checksum": data.checksum,
             "runs": {
@@ -115,9 +135,10 @@ def collect(folder: Path, data: StudyData, scores: list[dict[str, Any]]) -> None
                 "not_converged": runs.left_out,
             },
             "points": runs.n_points,
-            "space": {"mean": data.space.mean.tolist(), "std": data.space.std.tolist()},
+            "space": space_of(data),
+            "shown": data.shown_condition,
         },
-        selection={"candidates": scores, "chosen": chosen},
+        selection={"candidates": scores, "chosen": best(scores) if scores else {}},
         histories=[row for entry in settings.models for row in training_history(folder, entry)],
         **found,
     ).write(folder)
@@ -139,10 +160,10 @@ def true_fields(data: StudyData) -> dict[str, np.ndarray]:
 
 def training_history(folder: Path, entry: Entry) -> list[dict[str, Any]]:
     """Mean standard deviation on the training batches by epoch, of heads that report one."""
-    if not entry.networks:
+    path = folder / "models" / entry.label / EVENTS
+    if not path.is_file():
         return []
-    lines = (folder / "models" / entry.label / "events.jsonl").read_text().splitlines()
-    events = [json.loads(line) for line in lines]
+    events = [json.loads(line) for line in path.read_text().splitlines()]
     return [
         {"label": entry.label, "epoch": event["epoch"], "domain": "train", "variable": name, "mean_std": std}
         for event in events

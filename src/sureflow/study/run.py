@@ -3,21 +3,20 @@
 import contextlib
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 from sureflow import artifact
 from sureflow.campaign.cluster import local_workers, usable_cores
-from sureflow.campaign.lock import lock_store
+from sureflow.campaign.lock import Busy, lock_store
 from sureflow.campaign.run import Standing, provenance_path, run_campaign
 from sureflow.data.dataset import Dataset
 from sureflow.data.schema import first_difference
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
-from sureflow.report.page import write_report
+from sureflow.report.page import FIGURES, REPORT, TABLES, write_report
 from sureflow.study.data import StudyData
-from sureflow.study.evaluation import collect, evaluate_model
+from sureflow.study.evaluation import collect, evaluate_model, evaluated_with
 from sureflow.study.settings import Entry, StudySettings, load_study
 from sureflow.study.stages import Stage, content_hash
 from sureflow.study.training import scores, select, train_model
@@ -33,6 +32,7 @@ def run_study(folder: Path, settings: StudySettings, watch: Watch, *, overwrite:
         study = Study(folder, settings, watch, Costs(settings), read_clock(folder))
         watch.begin(study.costs.total)
         data = StudyData(Dataset.from_store(make_runs(study)), settings)
+        data.require_runs()
         train = select(study, data.training)
         for entry in settings.models:
             train_model(study, entry, train, data.training_of(entry))
@@ -40,7 +40,7 @@ def run_study(folder: Path, settings: StudySettings, watch: Watch, *, overwrite:
             evaluate_stage(study, entry, data)
         finish(study, data)
         watch.advance(study.costs.total, "done")
-    return folder / "report.html"
+    return folder / REPORT
 
 
 def accept(folder: Path, settings: StudySettings, *, overwrite: bool) -> None:
@@ -77,7 +77,7 @@ def study_lock(folder: Path) -> Iterator[None]:
     with lock_store(folder / STUDY) as lock:
         try:
             lock.take([0])
-        except SureflowError:
+        except Busy:
             raise SureflowError(f"another process works on the study in {folder}: wait for it or stop it") from None
         with explain_disk(folder):
             yield
@@ -119,8 +119,7 @@ def evaluate_stage(study: Study, entry: Entry, data: StudyData) -> None:
     inputs = {
         "model": content_hash(folder / artifact.MANIFEST),
         "weights": content_hash(folder / artifact.WEIGHTS),
-        "runs": data.checksum,
-        "split": asdict(entry.split(study.settings.split)),
+        **evaluated_with(entry, data),
     }
     outputs = [f"evaluation/{entry.label}.json", f"evaluation/{entry.label}.npz"]
 
@@ -147,5 +146,5 @@ def finish(study: Study, data: StudyData) -> None:
     make = partial(collect, study.folder, data, found)
     study.stage(Stage("results", inputs, ["results.json", "maps.npz"], make), study.costs.before["report"])
     written = {name: content_hash(study.folder / name) for name in ("results.json", "maps.npz")}
-    report = Stage("report", written, ["report.html"], lambda: write_report(study.folder))
+    report = Stage("report", written, [REPORT, FIGURES, TABLES], lambda: write_report(study.folder))
     study.stage(report, study.costs.before["report"])

@@ -10,8 +10,6 @@ from typing import Annotated, Any, Literal, Self
 
 import tomlkit
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     NonNegativeInt,
     PositiveFloat,
@@ -27,16 +25,12 @@ from sureflow.data.split import PaperDomains, RandomRuns
 from sureflow.errors import SureflowError
 from sureflow.heads import AnyHead
 from sureflow.models import AnyFieldModel, AnyModel, DeepONetSettings, FieldModelSettings
-from sureflow.settings import explain
+from sureflow.settings import Section, explain
 from sureflow.train.loop import Recipe, TrainSettings
 
 PAPER_NETWORK = DeepONetSettings(fourier_octaves=0)
 AnyRecipe = Recipe | FieldModelSettings | ComparisonSettings
 Label = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.=-]*$")]
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Selection(Section):
@@ -74,7 +68,7 @@ class Entry(Section):
     uq: Literal["deterministic", "mve", "evidential", "ensemble"] | None = None
     head: AnyHead | None = None
     members: PositiveInt | None = None
-    train: dict[str, Any] = {}
+    train: dict[str, Any] = Field(default_factory=dict)
     coordinates: Literal["xr", "body-fitted"] = "xr"
     scaling: Literal["none", "freestream", "log-density"] = "none"
     calibrate: bool = False
@@ -157,6 +151,11 @@ class StudySettings(Section):
         """The model that the search for training settings uses: the first of its kind, else the first network."""
         networks = [entry for entry in self.models if entry.networks]
         return next((entry for entry in networks if entry.uq == "deterministic"), networks[0])
+
+    def portable(self) -> dict[str, Any]:
+        """The settings as plain values, with files by their names alone: results hold nothing of where they were made."""
+        values = self.model_dump(mode="json", exclude_none=True)
+        return values | {key: Path(values[key]).name for key in ("campaign", "runs") if key in values}
 
     def to_toml(self) -> str:
         """The study with every default written out."""

@@ -14,7 +14,10 @@ RECORDS = "stages"
 
 
 def content_hash(path: Path) -> str | None:
-    """SHA-256 of a file; None if there is none."""
+    """SHA-256 of a file, or of the names and contents of all files below a folder; None if there is neither."""
+    if path.is_dir():
+        files = {str(file.relative_to(path)): content_hash(file) for file in path.rglob("*") if file.is_file()}
+        return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
     if not path.is_file():
         return None
     with path.open("rb") as file:
@@ -23,12 +26,17 @@ def content_hash(path: Path) -> str | None:
 
 @dataclass(frozen=True)
 class Stage:
-    """`make` writes the `outputs` (paths in the study's folder) from what `inputs` names: settings and content hashes."""
+    """`make` writes the `outputs` from what `inputs` names: settings and content hashes.
+
+    Outputs are paths in the study's folder of files, or of folders as a whole. `temporary` files let a killed stage go on;
+    they go when the record is there, since before it a kill would lose them with nothing in their place.
+    """
 
     name: str
     inputs: Mapping[str, Any]
     outputs: Sequence[str]
     make: Callable[[], object]
+    temporary: Sequence[str] = ()
 
     def to_do(self, folder: Path) -> str | None:
         """Why the stage must run; None if its files are there, whole, and made from the same inputs."""
@@ -51,13 +59,15 @@ class Stage:
         return None
 
     def run(self, folder: Path) -> None:
-        """Make the outputs; the record comes last."""
+        """Make the outputs, then the record."""
         self.make()
         outputs = {name: content_hash(folder / name) for name in self.outputs}
         record = {"inputs": self.inputs, "outputs": outputs}
         path = self._record(folder)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, (json.dumps(record, indent=1) + "\n").encode())
+        for name in self.temporary:
+            (folder / name).unlink(missing_ok=True)
 
     def _record(self, folder: Path) -> Path:
         return folder / RECORDS / f"{self.name.replace(' ', '-')}.json"

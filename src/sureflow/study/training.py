@@ -1,6 +1,7 @@
 """Training of the models of a study, and the choice of what the paper does not give. Killed, it goes on where it was."""
 
 import json
+import math
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -23,7 +24,7 @@ from sureflow.study.stages import Stage
 from sureflow.study.work import Study
 from sureflow.surrogate import Surrogate
 from sureflow.train.events import jsonl_sink
-from sureflow.train.loop import EpochReport, Recipe, TrainSettings
+from sureflow.train.loop import Diverged, EpochReport, Recipe, TrainSettings
 from sureflow.trust import calibrate
 
 CHOSEN = ("learning_rate", "batch", "schedule")
@@ -70,10 +71,10 @@ def train_model(study: Study, entry: Entry, train: TrainSettings, training: Data
         if entry.calibrate:
             surrogate = calibrated(study, name, surrogate, training)
         artifact.save(surrogate, folder)
-        (folder / CHECKPOINT).unlink(missing_ok=True)
 
     outputs = [f"models/{entry.label}/{file}" for file in (artifact.MANIFEST, artifact.WEIGHTS)]
-    study.stage(Stage(name, inputs, outputs, make), study.costs.before[name])
+    stage = Stage(name, inputs, outputs, make, temporary=[f"models/{entry.label}/{CHECKPOINT}"])
+    study.stage(stage, study.costs.before[name])
 
 
 def calibrated(study: Study, name: str, surrogate: Surrogate, training: Dataset) -> Surrogate:
@@ -151,9 +152,9 @@ def draw_held_out(search: Selection, n_runs: int) -> Mask:
 def try_candidate(
     study: Study, number: int, candidate: TrainSettings, training: Dataset, held_out: Mask, of: int
 ) -> None:
-    """Train the deterministic model with one choice and keep its error on the held-out runs."""
-    entry = study.settings.deterministic
-    folder = study.folder / "selection" / f"{number}"
+    """Train the deterministic model with one choice and keep its error on the held-out runs; none if it diverges."""
+    name, place = f"selection {number}", f"selection/{number}"
+    entry, folder = study.settings.deterministic, study.folder / place
     share = study.costs.cost["selection"] / of
     before = study.costs.before["selection"] + number * share
     recipe = entry.recipe(candidate)
@@ -164,13 +165,15 @@ def try_candidate(
         folder.mkdir(parents=True, exist_ok=True)
         forget_other_training(folder, inputs)
         follow = follow_epochs(study, before, share, f"selection {number + 1} of {of}", candidate.epochs)
-        surrogate = learn(training.select(~held_out), recipe, entry.coordinates, folder=folder, on_epoch=follow)
         space = Standard.fit(training.fields, axis=(0, 2))
-        score = {name: getattr(candidate, name) for name in CHOSEN} | {
-            "mae": validation_error(surrogate, training.select(held_out), space)
-        }
+        try:
+            surrogate = learn(training.select(~held_out), recipe, entry.coordinates, folder=folder, on_epoch=follow)
+            error = validation_error(surrogate, training.select(held_out), space)
+        except Diverged as reason:
+            study.watch.say(f"{name}: counts as lost, since {str(reason).partition(':')[0]}")
+            error = None
+        score = {key: getattr(candidate, key) for key in CHOSEN} | {"mae": error}
         write_atomically(folder / SCORE, (json.dumps(score) + "\n").encode())
-        (folder / CHECKPOINT).unlink(missing_ok=True)
 
     inputs = {
         "training": training.checksum,
@@ -179,7 +182,7 @@ def try_candidate(
         "coordinates": entry.coordinates,
         "held_out": np.flatnonzero(held_out).tolist(),
     }
-    study.stage(Stage(f"selection {number}", inputs, [f"selection/{number}/{SCORE}"], make), before)
+    study.stage(Stage(name, inputs, [f"{place}/{SCORE}"], make, temporary=[f"{place}/{CHECKPOINT}"]), before)
 
 
 def scores(study: Study) -> list[dict[str, Any]]:
@@ -190,10 +193,18 @@ def scores(study: Study) -> list[dict[str, Any]]:
 
 
 def best(found: list[dict[str, Any]]) -> dict[str, Any]:
-    return min(found, key=lambda score: score["mae"])
+    """The candidate with the least error, of those that did not diverge."""
+    finished = [score for score in found if score["mae"] is not None]
+    if not finished:
+        rates = sorted({score["learning_rate"] for score in found})
+        raise SureflowError(f"every candidate diverged with selection.learning_rate={rates}: add lower learning rates")
+    return min(finished, key=lambda score: score["mae"])
 
 
 def validation_error(surrogate: Surrogate, held_out: Dataset, space: Standard) -> float:
     """Mean absolute error in normalized space over all variables, to six digits."""
     error = surrogate.predictive(held_out.parameters).mean - held_out.fields
-    return float(f"{np.mean(np.abs(error) / space.std[:, None]):.6g}")
+    mean = float(np.mean(np.abs(error) / space.std[:, None]))
+    if not math.isfinite(mean):
+        raise Diverged(f"the error on the held-out runs is {mean}: lower train.learning_rate and train again")
+    return float(f"{mean:.6g}")

@@ -1,8 +1,6 @@
 """A study at work: its folder, what its stages cost, who follows it, and how long it took."""
 
 import json
-import os
-import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from sureflow.campaign.run import provenance_path
 from sureflow.campaign.versions import versions
 from sureflow.data.store import RunStore
 from sureflow.files import write_atomically
+from sureflow.runtime import machine
 from sureflow.study.settings import AnyRecipe, StudySettings
 from sureflow.study.stages import Stage
 from sureflow.train.loop import Recipe
@@ -117,7 +116,7 @@ def write_provenance(study: Study) -> None:
     runs = provenance_path(study.folder / RUNS)
     content = {
         "seconds": study.clock,
-        "machine": {"platform": platform.platform(), "cores": os.cpu_count(), "python": platform.python_version()},
+        "machine": machine(),
         "versions": versions(),
         "runs": [] if not runs.exists() else [
             {key: job[key] for key in ("started", "seconds", "cores")} for job in json.loads(runs.read_bytes())["jobs"]

@@ -64,6 +64,10 @@ class TrainState(eqx.Module):
     moments: optax.OptState
 
 
+class Diverged(SureflowError):
+    """Training that came to numbers that are not finite."""
+
+
 @plain_dataclass(frozen=True)
 class EpochReport:
     """Means over one epoch of every loss part, per member and variable."""
@@ -226,7 +230,7 @@ def _require_finite(report: EpochReport, recipe: Recipe) -> None:
     lost = np.argwhere(~np.isfinite(report.parts["loss"]))
     if lost.size:
         member, variable = lost[0]
-        raise SureflowError(
+        raise Diverged(
             f"the loss of member {member}, variable {variable} is not finite in epoch {report.epoch + 1}: lower "
             f"train.learning_rate, which is {recipe.train.learning_rate:g}, and train again"
         )

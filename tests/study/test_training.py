@@ -1,0 +1,83 @@
+"""The search for training settings, and what is refused before anything is trained."""
+
+import numpy as np
+import pytest
+
+import synthetic
+from sureflow.data.dataset import Dataset
+from sureflow.errors import SureflowError
+from sureflow.study.data import StudyData
+from sureflow.study.evaluation import evaluated_with
+from sureflow.study.settings import StudySettings
+from sureflow.study.training import best, scores, select
+from sureflow.study.work import Costs, Study, Watch
+
+CONDITIONS = np.array(
+    [(m, a) for m in (10.0, 13.0, 16.0, 19.0, 22.0, 25.0, 30.0) for a in (20.0, 30.0, 38.0, 46.0, 60.0)]
+)
+NETWORK = {"label": "network", "uq": "deterministic", "model": {"name": "deeponet", "decoder_width": 8}}
+FIELD_MODEL = {"label": "field", "model": {"name": "interpolation"}}
+
+
+def settings(*models: dict, **others) -> StudySettings:
+    common = {"campaign": "quick", "split": {"kind": "paper", "test_runs": 3}, "models": models}
+    return StudySettings.model_validate(common | others)
+
+
+@pytest.fixture(scope="module")
+def runs() -> Dataset:
+    return synthetic.dataset(CONDITIONS)
+
+
+def test_a_candidate_that_diverges_is_lost_and_said_so(runs, tmp_path):
+    search = {"learning_rate": [1e-3, 1e30], "batch": [64], "schedule": ["constant"], "epochs": 1, "held_out": 3}
+    chosen = settings(NETWORK, selection=search, train={"epochs": 1, "points_per_run": 16})
+    said: list[str] = []
+    watch = Watch(say=said.append, advance=lambda done, note: None, begin=lambda total: None)
+    study = Study(tmp_path, chosen, watch, Costs(chosen), {})
+    assert select(study, StudyData(runs, chosen).training).learning_rate == 1e-3
+    assert [score["mae"] is None for score in scores(study)] == [False, True]
+    assert any(line.startswith("selection 1: counts as lost, since the loss of member 0") for line in said)
+    assert not list(tmp_path.rglob("checkpoint.safetensors"))
+
+
+def test_without_a_candidate_that_converged_there_is_no_choice():
+    with pytest.raises(SureflowError, match=r"every candidate diverged with selection.learning_rate=\[0.1, 1.0\]"):
+        best([{"learning_rate": 1.0, "mae": None}, {"learning_rate": 0.1, "mae": None}])
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ({"runs": 500}, r"model 'field': runs=500 of 12 training runs cannot be chosen"),
+        ({"runs": 1}, r"model 'field': 1 converged runs are too few to learn from"),
+        ({"runs": 4, "model": {"name": "auto"}}, r"model 'field': 4 runs are too few to compare"),
+    ],
+)
+def test_numbers_of_runs_that_cannot_be_are_refused_first(runs, model, words):
+    with pytest.raises(SureflowError, match=words):
+        StudyData(runs, settings(NETWORK, FIELD_MODEL | model)).require_runs()
+
+
+def test_whatever_an_evaluation_depends_on_is_among_its_inputs(runs):
+    def inputs(model: dict, **others) -> dict:
+        chosen = settings(model, **others)
+        return evaluated_with(chosen.models[0], StudyData(runs, chosen))
+
+    plain = inputs(FIELD_MODEL)
+    assert plain == inputs(FIELD_MODEL)
+    assert plain["row"]["coordinates"] is None
+    assert plain["shown"] == {"mach": 25.0, "altitude_km": 46.0}
+    # Another space with the same test runs: the study's split differs, the entry's does not.
+    elsewhere = inputs(FIELD_MODEL | {"split_seed": 0}, split={"kind": "paper", "test_runs": 3, "seed": 1})
+    assert elsewhere["split"] == plain["split"]
+    assert elsewhere["space"] != plain["space"]
+    for change in ({"model": {"name": "auto"}}, {"series": "field"}, {"scaling": "freestream"}, {"runs": 8}):
+        assert inputs(FIELD_MODEL | change) != plain, change
+
+
+def test_results_hold_no_path_of_the_machine(tmp_path):
+    stored = StudySettings.model_validate({"runs": tmp_path / "runs.zarr", "models": [FIELD_MODEL]})
+    assert stored.portable()["runs"] == "runs.zarr"
+    assert settings(FIELD_MODEL, campaign=str(tmp_path / "own.toml")).portable()["campaign"] == "own.toml"
+    assert settings(FIELD_MODEL).portable()["campaign"] == "quick"
