@@ -12,9 +12,10 @@ from sureflow.data.split import PaperDomains
 from sureflow.errors import SureflowError
 from sureflow.evaluate import accuracy, calibration, evaluation, scoring, tally
 from sureflow.evaluate.evaluation import evaluate, labelled, std_histogram
-from sureflow.evaluate.regions import REGIONS, run_regions
+from sureflow.evaluate.regions import run_regions
 from sureflow.evaluate.summary import KEYS
 from sureflow.physics.gas import PerfectGas
+from sureflow.physics.regions import REGIONS
 from sureflow.uq.predictive import Predictive
 
 SHAPE = (12, 6)

@@ -5,7 +5,7 @@ import pytest
 
 from sureflow.physics.free_stream import FreeStream
 from sureflow.physics.gas import PerfectGas
-from sureflow.physics.regions import PARTITION, REGIONS, flow_regions, region_index
+from sureflow.physics.regions import PARTITION, REGIONS, flow_regions
 
 GAS = PerfectGas()
 FREE = FreeStream(velocity=3000.0, pressure=100.0, temperature=250.0)
@@ -23,7 +23,8 @@ def fields(pressure, enthalpy):
 def letters(pressure, enthalpy):
     """The regions of lines given from the wall outward, a letter a cell, wall first."""
     both = np.atleast_2d(pressure).T, np.atleast_2d(enthalpy).T
-    index = region_index(flow_regions(fields(*both), GAS, FREE)).reshape(both[0].shape)
+    masks = flow_regions(fields(*both), GAS, FREE)
+    index = np.argmax([masks[name] for name in PARTITION], axis=0).reshape(both[0].shape)
     return ["".join(".slw"[k] for k in line) for line in index.T]
 
 

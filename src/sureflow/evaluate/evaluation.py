@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from sureflow.data.dataset import Dataset
 from sureflow.data.normalize import Standard
 from sureflow.errors import SureflowError
-from sureflow.evaluate.regions import ALL, REGIONS, run_regions
+from sureflow.evaluate.regions import run_regions
 from sureflow.evaluate.scoring import ause, rank_correlation
 from sureflow.evaluate.summary import (
     Domains,
@@ -30,6 +30,7 @@ from sureflow.evaluate.summary import (
     std_histogram,
 )
 from sureflow.evaluate.tally import tallies
+from sureflow.physics.regions import ALL, REGIONS
 from sureflow.uq.predictive import Predictive
 
 Predict = Callable[[Float[np.ndarray, "case parameter"]], Predictive]

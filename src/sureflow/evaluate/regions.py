@@ -6,9 +6,7 @@ from jaxtyping import Bool, Float
 from sureflow.data.dataset import Dataset
 from sureflow.data.schema import FREE_STREAM, VARIABLES
 from sureflow.physics.free_stream import FreeStream
-from sureflow.physics.regions import ALL, DISTURBED, PARTITION, REGIONS, flow_regions, region_index
-
-__all__ = ["ALL", "DISTURBED", "PARTITION", "REGIONS", "flow_regions", "region_index", "run_regions"]
+from sureflow.physics.regions import ALL, flow_regions
 
 
 def run_regions(

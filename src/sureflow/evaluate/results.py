@@ -17,13 +17,17 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Results:
-    """Every list holds flat rows that begin with what was evaluated: label, model, uq, scaling, coordinates, runs.
+    """Settings, facts about the data, the search for training settings, and flat rows.
 
-    rows      by domain, region and variable (or "mean" over the variables): error and calibration
-    cases     by test run and variable, region "all": mach, altitude_km, domain, mae, relative_error
-    curves    by domain and region: `expected` and `observed` shares of points inside central intervals
-    histories by epoch and domain: what an evaluation during training saw (evidential std over the epochs)
-    histogram by domain: counts of points in bins of log10 std, of models whose std may explode
+    Rows begin with what was evaluated: label, model, uq, scaling, coordinates (null of whole-field models, which use
+    none), runs, and `default` of models that `sureflow train` would choose; those of `histories` with the label alone.
+
+    rows       by domain, region and variable ("mean": over the variables): error and calibration
+    cases      by domain and test run, mean over the variables: parameters, mae, relative_error, mean_std, coverage90
+    curves     by domain and region (all, disturbed), mean over the variables: `expected` and `observed` shares of points
+               inside central intervals
+    histories  by epoch and variable: mean std on the training points, of heads that report one
+    histogram  by domain and variable: counts of points between `edges` of log10 std
     """
 
     configuration: dict[str, Any]

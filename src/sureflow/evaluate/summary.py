@@ -12,10 +12,10 @@ from jaxtyping import Bool, Float, Int
 
 from sureflow.data.dataset import Dataset
 from sureflow.evaluate.calibration import EXPECTED
-from sureflow.evaluate.regions import ALL, DISTURBED
+from sureflow.evaluate.results import Row
 from sureflow.evaluate.tally import LEVELS, Tally
+from sureflow.physics.regions import ALL, DISTURBED
 
-Row = dict[str, Any]
 Domains = Mapping[str, Bool[np.ndarray, " case"]]
 
 IN_DOMAIN = "in_domain"

@@ -1,30 +1,13 @@
-"""Rows of results as text: CSV with all digits, Markdown and LaTeX with three significant ones."""
+"""Rows of results as text: CSV with all digits, Markdown and columns with three significant ones."""
 
 import csv
 import io
 from collections.abc import Sequence
 from typing import Any
 
-from sureflow.evaluate.summary import MEAN
+from sureflow.evaluate.results import Row
 
-Row = dict[str, Any]
-
-# The columns of the paper's table, with its headings.
-PAPER_DOMAINS = {
-    "in_domain": "in-domain",
-    "high_mach": "high Mach",
-    "high_altitude": "high altitude",
-    "low_mach": "low Mach",
-    "low_altitude": "low altitude",
-}
 MISSING = "-"
-LATEX = {
-    **{character: "\\" + character for character in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "±": r"$\pm$",
-}
 
 
 def columns_of(rows: Sequence[Row]) -> list[str]:
@@ -68,47 +51,6 @@ def to_text(rows: Sequence[Row], columns: Sequence[str] | None = None) -> str:
     return "".join("  ".join(line).rstrip() + "\n" for line in padded)
 
 
-def to_latex(rows: Sequence[Row], columns: Sequence[str] | None = None) -> str:
-    """A tabular with the rules of booktabs."""
-    columns = columns or columns_of(rows)
-    alignment = "".join("r" if _is_numeric(rows, column) else "l" for column in columns)
-    cells = [[_latex(format_value(row.get(column))) for column in columns] for row in rows]
-    header = _latex_line([_latex(column) for column in columns])
-    body = "".join(_latex_line(line) for line in cells)
-    begin, end = f"\\begin{{tabular}}{{{alignment}}}\n", "\\end{tabular}\n"
-    return f"{begin}\\toprule\n{header}\\midrule\n{body}\\bottomrule\n{end}"
-
-
-def appendix_table(rows: Sequence[Row], region: str = "all") -> list[Row]:
-    """The table of the paper's appendix, a row a label: MAE ± spread / miscalibration area ± spread by domain.
-
-    Models without error bars have no second half, domains without test runs a dash.
-    """
-    chosen = [row for row in rows if row["region"] == region and row["variable"] == MEAN]
-    by_domain = {(row["label"], row["domain"]): row for row in chosen}
-    return [
-        {"kind": label} | {head: _appendix_cell(by_domain.get((label, name))) for name, head in PAPER_DOMAINS.items()}
-        for label in dict.fromkeys(row["label"] for row in chosen)
-    ]
-
-
-def _appendix_cell(row: Row | None) -> str:
-    if row is None or row["mae"] is None:
-        return MISSING
-    error = f"{format_value(row['mae'])} ± {format_value(row['mae_spread'], 2)}"
-    if row["miscalibration"] is None:
-        return error
-    return f"{error} / {format_value(row['miscalibration'])} ± {format_value(row['miscalibration_spread'], 2)}"
-
-
 def _is_numeric(rows: Sequence[Row], column: str) -> bool:
     values = [row[column] for row in rows if row.get(column) is not None]
     return bool(values) and all(isinstance(value, int | float) for value in values)
-
-
-def _latex(text: str) -> str:
-    return "".join(LATEX.get(character, character) for character in text)
-
-
-def _latex_line(cells: Sequence[str]) -> str:
-    return " & ".join(cells) + " \\\\\n"

@@ -16,7 +16,7 @@ freestream, shock, shock_layer and wall_layer divide the mesh.
 """
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from sureflow.physics.free_stream import FreeStream
 from sureflow.physics.gas import Gas
@@ -53,11 +53,6 @@ def flow_regions(fields: Float[np.ndarray, "4 nj ni"], gas: Gas, free_stream: Fr
         "wall_layer": wall_layer,
     }
     return {name: mask.ravel() for name, mask in masks.items()}
-
-
-def region_index(masks: Masks) -> Int[np.ndarray, " point"]:
-    """Which entry of PARTITION every point belongs to."""
-    return np.argmax([masks[name] for name in PARTITION], axis=0)
 
 
 def _shock_band(pressure: Float[np.ndarray, "nj ni"], free_pressure: float) -> Mask:

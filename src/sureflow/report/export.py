@@ -126,8 +126,10 @@ def to_latex(table: Table) -> str:
 
 
 LATEX = str.maketrans(
-    tables.LATEX
-    | {"×": r"$\times$", "λ": r"$\lambda$", "<": r"$<$", ">": r"$>$", "≤": r"$\leq$", "≥": r"$\geq$", "ρ": r"$\rho$"}
+    {character: "\\" + character for character in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"$|$"}
+    | {"±": r"$\pm$", "×": r"$\times$", "<": r"$<$", ">": r"$>$", "≤": r"$\leq$", "≥": r"$\geq$"}
+    | {"λ": r"$\lambda$", "ρ": r"$\rho$", "‖": r"$\Vert$", "₂": r"$_2$", "−": r"$-$", "³": r"$^3$"}
 )
 
 
