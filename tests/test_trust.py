@@ -63,6 +63,7 @@ def test_unseen_runs_calibrate_with_a_guarantee_and_training_runs_do_not_count(s
     fitted = trust.calibrate(surrogate, both).calibrations["fields"]
     assert fitted.exact
     assert fitted.runs == 24
+    np.testing.assert_array_equal(np.array(fitted.conditions), UNSEEN)
     assert not trust.calibrate(surrogate, both, folds=True).calibrations["fields"].exact
 
 

@@ -110,6 +110,12 @@ class Surrogate:
         """What was learned about the bars of the `fields` and, where they can be read off, of the `quantities`."""
         return {name: Calibration.from_dict(values) for name, values in (self.calibration or {}).items()}
 
+    @property
+    def calibrated_with(self) -> Float[np.ndarray, "run parameter"]:
+        """Conditions of runs that were not trained on and gave the bars: what is tested on them is no test."""
+        runs = self.calibrations["fields"].conditions if self.calibration else ()
+        return np.array(runs, float).reshape(-1, len(self.domain.names))
+
     @cached_property
     def trusted_domain(self) -> TrainingDomain:
         """The training domain with what the model sees of it, which reaches as far as calibration could teach."""

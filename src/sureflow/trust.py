@@ -121,6 +121,9 @@ def calibrate(
     if observe is not None:
         sided = None if left_out is None else left_out.quantities()
         fitted["quantities"] = fit_calibration(held_out.quantities(), sided, exact=exact)
+    if not basis.by_folds:
+        conditions = tuple(map(tuple, runs.parameters[basis.unseen].tolist()))
+        fitted = {name: replace(one, conditions=conditions) for name, one in fitted.items()}
     return replace(surrogate, calibration={name: one.to_dict() for name, one in fitted.items()})
 
 
@@ -168,7 +171,7 @@ def quantities(surrogate: Surrogate, body: Body, *, samples: int = SAMPLES, **pa
     fitted = surrogate.calibrations.get("quantities")
     if fitted is not None:
         domain = surrogate.trusted_domain
-        displacement = domain.input_position(condition) - domain.input_position(domain.nearest(condition))
+        displacement = domain.input_displacement(domain.nearest(condition), condition)
         std = fitted.std(np.ones((1, value.shape[1], 1)), displacement)[:, :, 0] * np.abs(value)
     else:
         std = sampled_std(surrogate, body, condition, samples)

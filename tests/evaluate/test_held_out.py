@@ -16,8 +16,10 @@ def runs(mach, altitude):
     return synthetic.dataset(np.array([(m, h) for m in mach for h in altitude], float), shape=(2, 3))
 
 
-def domain_of(data, mask):
-    return TrainingDomain(NAMES, data.parameters[mask])
+def trained_on(data, trained, calibrated=slice(0)):
+    """What a split asks of a surrogate."""
+    domain = TrainingDomain(NAMES, data.parameters[trained])
+    return SimpleNamespace(domain=domain, calibrated_with=data.parameters[calibrated])
 
 
 @pytest.fixture(scope="module")
@@ -35,13 +37,13 @@ def test_training_runs_of_the_paper_give_its_domains(paper_runs):
     from sureflow.data.split import PaperDomains
 
     split = PaperDomains()(paper_runs)
-    found = held_out(paper_runs, domain_of(paper_runs, split.train))
+    found = held_out(paper_runs, trained_on(paper_runs, split.train))
     assert found.rule == "paper"
     assert found.trained.sum() == 205
     for name, mask in split.test.items():
         np.testing.assert_array_equal(found.test[name], mask)
     some = split.train & (np.cumsum(split.train) % 8 == 1)
-    fewer = held_out(paper_runs, domain_of(paper_runs, some))
+    fewer = held_out(paper_runs, trained_on(paper_runs, some))
     assert fewer.rule == "paper"
     assert fewer.test["in_domain"].sum() == 50
 
@@ -49,18 +51,18 @@ def test_training_runs_of_the_paper_give_its_domains(paper_runs):
 def test_other_training_runs_give_a_box(paper_runs):
     box = inside(paper_runs, (14, 20), (30, 40))
     every_second = box & (paper_runs.parameters[:, 0] % 2 == 0)
-    found = held_out(paper_runs, domain_of(paper_runs, every_second))
+    found = held_out(paper_runs, trained_on(paper_runs, every_second))
     assert found.rule == "box"
     np.testing.assert_array_equal(found.test["in_domain"], box & ~every_second)
     np.testing.assert_array_equal(found.test["out_of_domain"], ~box)
     with pytest.raises(SureflowError, match=r"the paper's split does not fit .* were trained on; use --split box"):
-        held_out(paper_runs, domain_of(paper_runs, every_second), "paper")
+        held_out(paper_runs, trained_on(paper_runs, every_second), "paper")
 
 
 def test_a_box_can_be_asked_for(paper_runs):
     from sureflow.data.split import PaperDomains
 
-    found = held_out(paper_runs, domain_of(paper_runs, PaperDomains()(paper_runs).train), "box")
+    found = held_out(paper_runs, trained_on(paper_runs, PaperDomains()(paper_runs).train), "box")
     assert set(found.test) == {"in_domain", "out_of_domain"}
 
 
@@ -69,14 +71,25 @@ def test_no_training_run_is_ever_tested(paper_runs, split):
     rng = np.random.default_rng(0)
     for _ in range(5):
         trained = rng.random(len(paper_runs.parameters)) < 0.3
-        found = held_out(paper_runs, domain_of(paper_runs, trained), split)
+        found = held_out(paper_runs, trained_on(paper_runs, trained), split)
         assert not (np.logical_or.reduce(list(found.test.values())) & trained).any()
         np.testing.assert_array_equal(found.trained, trained)
 
 
+@pytest.mark.parametrize("split", ["paper", "box"])
+def test_no_run_that_gave_the_bars_is_ever_tested(paper_runs, split):
+    from sureflow.data.split import PaperDomains
+
+    trained = PaperDomains()(paper_runs).train
+    calibrated = ~trained & (np.arange(len(trained)) % 3 == 0)
+    found = held_out(paper_runs, trained_on(paper_runs, trained, calibrated), split)
+    np.testing.assert_array_equal(found.calibrated, calibrated)
+    np.testing.assert_array_equal(np.logical_or.reduce(list(found.test.values())), ~trained & ~calibrated)
+
+
 def test_domains_without_runs_are_not_there():
     data = runs([10, 11, 12], [20, 30])
-    found = held_out(data, domain_of(data, data.parameters[:, 0] != 11))
+    found = held_out(data, trained_on(data, data.parameters[:, 0] != 11))
     assert set(found.test) == {"in_domain"}
 
 
@@ -89,7 +102,7 @@ def test_conditions_that_differ_by_rounding_are_the_same():
 def test_nothing_left_to_test_on_is_said():
     data = runs([10, 11], [20, 30])
     with pytest.raises(SureflowError, match="all 4 converged runs were trained on"):
-        held_out(data, domain_of(data, np.ones(4, bool)))
+        held_out(data, trained_on(data, np.ones(4, bool)))
 
 
 def test_the_space_is_that_of_the_training_runs():

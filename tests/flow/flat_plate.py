@@ -4,12 +4,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from sureflow.flow.boundary import Boundaries, Fixed, IsothermalWall, Outflow
-from sureflow.flow.march import unfrozen_residual
 from sureflow.flow.mesh import Mesh, one_sided_stretching
 from sureflow.flow.metrics import metrics
 from sureflow.flow.residual import Problem
 from sureflow.flow.state import conservative, free_stream_primitive, primitive, units_of
-from sureflow.flow.steer import SolverSettings, march_to_steady_state
+from sureflow.flow.steer import SolverSettings, march_to_steady_state, unfrozen_residual
 from sureflow.physics.free_stream import FreeStream
 from sureflow.physics.gas import PerfectGas
 from sureflow.runtime import double_precision
@@ -31,7 +30,7 @@ def wall_shear(along: int = 48, normal: int = 56) -> tuple[str, np.ndarray, np.n
         mesh = Mesh(*np.meshgrid(x, y), axisymmetric=False)
         problem = Problem(metrics(mesh), sides, units_of(STREAM, gas), axisymmetric=False)
         start = conservative(jnp.broadcast_to(stream[:, None, None], (4, normal, along)), problem.units)
-        reference = float(unfrozen_residual(start, problem, 0.0))
+        reference = unfrozen_residual(start, problem, 0.0)
         settings = SolverSettings(tolerance=1e-7, largest_cfl=100.0)
         state, convergence = march_to_steady_state(start, problem, reference, lambda _: np.zeros(1), settings)
         u_wall = np.asarray(primitive(state, problem.units)[1, 0]) * STREAM.velocity

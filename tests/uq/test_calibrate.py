@@ -7,7 +7,7 @@ import pytest
 from sureflow.errors import SureflowError
 from sureflow.uq.calibrate import Calibration, calibrated, fit_calibration
 from sureflow.uq.domain import TrainingDomain
-from sureflow.uq.folds import HeldOutRuns
+from sureflow.uq.folds import HeldOutRuns, joined
 from sureflow.uq.predictive import Predictive
 
 VARIABLES, POINTS, PARAMETERS = 2, 60, 2
@@ -83,13 +83,32 @@ def test_the_law_of_growth_is_recovered(calibration):
     np.testing.assert_allclose(calibration.trend[1], 0.0, atol=0.8)
 
 
-def test_a_trend_towards_the_edge_is_carried_on():
+@pytest.mark.parametrize("trend", [3.0, -2.0])
+def test_a_trend_towards_the_edge_is_carried_on(trend):
     distances = np.repeat(np.array([0.04, 0.08, 0.16, 0.25]), 25)
-    fitted = fit_calibration(inside_runs(40, 1), runs_above(distances, 2, trend=3.0), exact=False)
-    np.testing.assert_allclose(fitted.trend[1], 3.0, atol=0.8)
+    fitted = fit_calibration(inside_runs(40, 1), runs_above(distances, 2, trend=trend), exact=False)
+    np.testing.assert_allclose(fitted.trend[1], trend, atol=0.8)
+
+
+def test_bars_grow_with_distance_even_where_errors_fall_steeply_towards_the_edge():
+    distances = np.repeat(np.array([0.04, 0.08, 0.16, 0.25]), 25)
+    fitted = fit_calibration(inside_runs(40, 1), runs_above(distances, 2, trend=-8.0), exact=False)
+    assert_bars_grow(fitted)
+
+
+def test_runs_beyond_the_hull_leave_the_promise_inside_alone(calibration):
+    """Runs far outside are wrong by more than any bar taught inside: the factors are those of the runs inside."""
+    inside, outside = inside_runs(100, 1), inside_runs(20, 2)
+    outside = replace(outside, error=1e3 * outside.error, distance=np.full(20, 0.2), displacement=above(0.2, 20))
+    mixed = fit_calibration(joined([inside, outside]), exact=False)
+    assert mixed.factors == fit_calibration(inside, exact=False).factors
 
 
 def test_bars_grow_with_distance_on_every_side(calibration):
+    assert_bars_grow(calibration)
+
+
+def assert_bars_grow(calibration):
     for direction in np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [0.7, -0.7]]):
         steps = np.linspace(0, 0.5, 7)[:, None] * direction
         std = calibration.std(np.broadcast_to(CLAIMED, (7, *CLAIMED.shape)), steps)
@@ -143,7 +162,12 @@ def test_a_round_trip_through_json_is_exact(calibration):
         own, displacement = inside_runs(3, 7).std, above(0.3, 3)
         np.testing.assert_array_equal(again.std(own, displacement), one.std(own, displacement))
         assert (again.factors, again.band_factors) == (one.factors, one.band_factors)
-        assert (again.runs, again.exact, again.reach) == (one.runs, one.exact, one.reach)
+        assert (again.runs, again.exact, again.reach, again.conditions) == (
+            one.runs,
+            one.exact,
+            one.reach,
+            one.conditions,
+        )
 
 
 @pytest.mark.parametrize("damage", [{"scale": None}, {"scale": {"shape": [3], "float32": "AAAA"}}, {"factors": 1}])

@@ -38,9 +38,9 @@ def evaluate(
 ) -> None:
     """Measure errors and error bars on the runs that a model has not seen.
 
-    A run whose condition was trained on is never tested. Where the training runs are those of the paper's split, or
-    some of them, the test runs are that split's, in its domains (--split paper). Else in_domain are the other runs inside
-    the box that the training runs span, and out_of_domain those outside of it (--split box).
+    A run whose condition was trained on or calibrated with is never tested. Where the training runs are those of the
+    paper's split, or some of them, the test runs are that split's, in its domains (--split paper). Else in_domain are the
+    other runs inside the box that the training runs span, and out_of_domain those outside of it (--split box).
 
     Numbers are in normalized units: physical values less the mean, over the standard deviation of the training runs in
     the store. With --json there are rows for every domain, region of the flow and variable.
@@ -56,7 +56,7 @@ def evaluate(
     keep_compiled_programs()
     surrogate = artifact.load(model)
     dataset = matched(Dataset.from_store(runs), surrogate)
-    tested = held_out(dataset, surrogate.domain, split.value)
+    tested = held_out(dataset, surrogate, split.value)
     space = metric_space(dataset, tested.trained)
     found = evaluation.evaluate(surrogate.predictive, dataset, tested.test, space)
     if as_json:
@@ -83,4 +83,7 @@ def _explanation(tested: "HeldOut") -> str:
     if not trained:
         return "None of the training runs is in this store: its own runs give the units."
     rule = {"paper": "the domains of the paper", "box": "inside and outside the box of the training runs"}[tested.rule]
-    return f"{trained} runs were trained on and are not tested; domains: {rule}."
+    used = f"{trained} runs were trained on"
+    if tested.calibrated.any():
+        used += f" and {int(tested.calibrated.sum())} calibrated with,"
+    return f"{used} and are not tested; domains: {rule}."

@@ -22,44 +22,55 @@ SAME = 1e-9  # conditions that agree to this share of the training range are one
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Test runs by domain, which runs were trained on, and by what rule the domains were made."""
+    """Test runs by domain, which runs were trained on or calibrated with, and by what rule the domains were made."""
 
     test: dict[str, Mask]
     trained: Mask
+    calibrated: Mask
     rule: Literal["paper", "box"]
 
 
-def held_out(dataset: Dataset, domain: TrainingDomain, split: SplitName = "auto") -> HeldOut:
-    """The runs that were not trained on.
+def held_out(dataset: Dataset, surrogate: Surrogate, split: SplitName = "auto") -> HeldOut:
+    """The runs that were neither trained on nor calibrated with.
 
     paper  the test domains of the paper's split; every training run must be one of that split's
     box    in_domain inside the box that the training runs span, out_of_domain outside of it
     auto   paper where the training runs fit it, else box
     """
+    domain = surrogate.domain
     trained, complete = trained_runs(dataset, domain)
-    if trained.all():
+    calibrated, _ = _runs_at(dataset, surrogate.calibrated_with, domain)
+    if (trained | calibrated).all():
         raise SureflowError(
-            f"all {trained.size} converged runs were trained on: give a store with other runs to test on"
+            f"all {trained.size} converged runs were trained on or calibrated with: give a store with other runs to test on"
         )
-    if split != "box":
-        paper = _paper_test(dataset, trained, complete, required=split == "paper")
-        if paper is not None:
-            return HeldOut(paper, trained, "paper")
-    outside = (domain.excess(dataset.parameters) > 0).any(axis=1)
-    boxes = {IN_DOMAIN: ~outside & ~trained, OUT_OF_DOMAIN: outside & ~trained}
-    return HeldOut({name: mask for name, mask in boxes.items() if mask.any()}, trained, "box")
+    paper = None if split == "box" else _paper_test(dataset, trained, complete, required=split == "paper")
+    domains = _boxes(dataset, domain, trained) if paper is None else paper
+    tested = {name: mask & ~calibrated for name, mask in domains.items() if (mask & ~calibrated).any()}
+    return HeldOut(tested, trained, calibrated, "box" if paper is None else "paper")
 
 
 def trained_runs(dataset: Dataset, domain: TrainingDomain) -> tuple[Mask, bool]:
     """Which runs have a condition that was trained on, and whether all of those conditions are among the runs."""
-    width = np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
-    trained = np.zeros(len(dataset.parameters), bool)
+    return _runs_at(dataset, domain.parameters, domain)
+
+
+def _runs_at(
+    dataset: Dataset, conditions: Float[np.ndarray, "condition parameter"], domain: TrainingDomain
+) -> tuple[Mask, bool]:
+    """Which runs have one of the conditions, and whether every condition has a run."""
+    found = np.zeros(len(dataset.parameters), bool)
     complete = True
-    for condition in domain.parameters:
-        same = (np.abs(dataset.parameters - condition) <= SAME * width).all(axis=1)
-        trained |= same
+    for condition in conditions:
+        same = (np.abs(dataset.parameters - condition) <= SAME * domain.width).all(axis=1)
+        found |= same
         complete &= bool(same.any())
-    return trained, complete
+    return found, complete
+
+
+def _boxes(dataset: Dataset, domain: TrainingDomain, trained: Mask) -> dict[str, Mask]:
+    outside = (domain.excess(dataset.parameters) > 0).any(axis=1)
+    return {IN_DOMAIN: ~outside & ~trained, OUT_OF_DOMAIN: outside & ~trained}
 
 
 def metric_space(dataset: Dataset, trained: Mask) -> Standard:

@@ -1,6 +1,5 @@
 """Marching to the steady state: implicit steps with a CFL number of their own for every case, in one compiled program."""
 
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -14,6 +13,7 @@ from sureflow.flow.state import State, internal_energy, primitive
 # An update changes density and internal energy of a cell by at most this share.
 LARGEST_CHANGE = 0.4
 SWEEPS = 4
+CHUNK = 25  # steps that one call of the compiled program takes at most
 
 
 class March(NamedTuple):
@@ -38,11 +38,15 @@ def residual_norm(r: State) -> Float[Array, ""]:
     return jnp.sqrt(jnp.sum(r**2))
 
 
-@partial(jax.jit, static_argnames="steps")
-def advance(march: March, problem: Problem, controls: Controls, steps: int) -> tuple[March, Float[Array, "steps"]]:
-    """A number of implicit steps; returns the residual norms as well."""
+@jax.jit
+def advance(march: March, problem: Problem, controls: Controls, steps: int) -> tuple[March, Float[Array, " CHUNK"]]:
+    """A number of implicit steps; returns the residual norms before each as well, NaN for those not taken.
 
-    def step(march: March, _):
+    One program for any number of steps, because compiling it is what a first start waits for.
+    """
+
+    def step(index, progress: tuple[March, Float[Array, " CHUNK"]]):
+        march, norms = progress
         w = primitive(march.state, problem.units)
         fresh = switches(w, problem)
         active = Switches(*(jnp.where(controls.frozen, a, b) for a, b in zip(march.switches, fresh, strict=True)))
@@ -53,9 +57,9 @@ def advance(march: March, problem: Problem, controls: Controls, steps: int) -> t
         state, physical = limited(march.state, change)
         state = jnp.where(physical, state, march.state)
         # A step that would leave physics is not taken; the next one is half as long.
-        return March(state, jnp.where(physical, cfl, 0.5 * march.cfl), active), norm
+        return March(state, jnp.where(physical, cfl, 0.5 * march.cfl), active), norms.at[index].set(norm)
 
-    return jax.lax.scan(step, march, None, length=steps)
+    return jax.lax.fori_loop(0, steps, step, (march, jnp.full(CHUNK, jnp.nan)))
 
 
 def limited(state: State, change: State) -> tuple[State, Bool[Array, ""]]:
@@ -75,9 +79,3 @@ def limited(state: State, change: State) -> tuple[State, Bool[Array, ""]]:
 def switches_of(state: State, problem: Problem) -> Switches:
     """Limiter values and shock sensor of a conservative state."""
     return switches(primitive(state, problem.units), problem)
-
-
-@jax.jit
-def unfrozen_residual(state: State, problem: Problem, order) -> Float[Array, ""]:
-    """Residual norm with limiter and sensor of the state itself."""
-    return residual_norm(residual(state, problem, switches(primitive(state, problem.units), problem), order))

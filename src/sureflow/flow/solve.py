@@ -11,13 +11,13 @@ from jaxtyping import Float
 from sureflow.errors import SureflowError
 from sureflow.flow import reconstruct
 from sureflow.flow.boundary import AdiabaticWall, Boundaries, Boundary, Fixed, IsothermalWall, Mirror, Outflow, SlipWall
-from sureflow.flow.march import SWEEPS, unfrozen_residual
+from sureflow.flow.march import SWEEPS
 from sureflow.flow.mesh import Mesh, MeshSettings, SphereCone, body_mesh
 from sureflow.flow.metrics import metrics
 from sureflow.flow.residual import Problem
 from sureflow.flow.solution import CRITERIA, Convergence, FlowSolution, flow_field
 from sureflow.flow.state import State, free_stream_primitive, from_physical, to_physical, units_of
-from sureflow.flow.steer import Report, SolverSettings, march_to_steady_state
+from sureflow.flow.steer import Report, SolverSettings, march_to_steady_state, unfrozen_residual
 from sureflow.physics import quantities
 from sureflow.physics.free_stream import FlightCondition, FreeStream
 from sureflow.physics.gas import Gas, PerfectGas
@@ -58,7 +58,7 @@ def solve_flow(
     with double_precision():
         problem = flow_problem(mesh, gas, wall, free_stream)
         units = problem.units
-        reference = float(unfrozen_residual(from_physical(uniform(mesh, gas, free_stream), units), problem, 0.0))
+        reference = unfrozen_residual(from_physical(uniform(mesh, gas, free_stream), units), problem, 0.0)
 
         def fields_of(state: State) -> Fields:
             return np.asarray(to_physical(state, units))

@@ -11,12 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from sureflow.flow.march import Controls, March, advance, switches_of, unfrozen_residual
+from sureflow.flow.march import CHUNK, Controls, March, advance, switches_of
 from sureflow.flow.residual import Problem
 from sureflow.flow.solution import Convergence, Criterion, Status
 from sureflow.flow.state import State
 
-CHUNK = 25  # steps between two looks at the march
 WINDOW = 4  # chunks over which the residual must halve, or it counts as stalled
 
 
@@ -103,7 +102,7 @@ def march_to_steady_state(
         march = first_order_start(march, problem, settings, log)
     march = begin(march.state, problem, cfl=5.0 if second_order_at_once else 1.0)
     march, status, criterion = second_order(march, problem, settings, log, monitor)
-    unfrozen = float(unfrozen_residual(march.state, problem, 1.0)) / reference
+    unfrozen = unfrozen_residual(march.state, problem, 1.0) / reference
     convergence = Convergence(
         status,
         criterion,
@@ -127,6 +126,12 @@ ADVICE: dict[Status, str] = {
 def begin(state: State, problem: Problem, cfl: float) -> March:
     """A march that has not taken a step yet."""
     return March(state, number(cfl), switches_of(state, problem))
+
+
+def unfrozen_residual(state: State, problem: Problem, order: float) -> float:
+    """Residual norm with limiter and sensor of the state itself: what a step from there begins with."""
+    _, norms = advance(begin(state, problem, cfl=0.5), problem, controls(order, False, 1.0, 1.0), 1)
+    return float(norms[0])
 
 
 def controls(order: float, frozen: bool, growth: float, largest_cfl: float) -> Controls:
@@ -163,7 +168,7 @@ def second_order(
         if not np.isfinite(drop) or float(march.cfl) < 1e-3:
             return march, "failed", "unphysical"
         if drop <= settings.tolerance:
-            unfrozen = float(unfrozen_residual(march.state, problem, 1.0)) / log.reference
+            unfrozen = unfrozen_residual(march.state, problem, 1.0) / log.reference
             if unfrozen <= settings.loose_tolerance:
                 return march, "converged", "residual"
             # The switches flicker between states that all solve the equations: that is fine if they give one result.

@@ -9,8 +9,8 @@ and in widths of the training ranges:
 
 `scale` is fitted to runs that were held out inside the hull; the others to runs left out side by side, so that the outermost
 are predicted from afar. Patterns are fields of their own because an extrapolation goes wrong elsewhere in the flow than an
-interpolation does. The trend is how errors at one distance grow from the middle of the domain towards that side: it is
-carried on beyond. The mean is left alone.
+interpolation does. The trend is how errors at one distance grow or fall from the middle of the domain towards that side: it
+is carried on beyond. The mean is left alone.
 
 On top, conformal factors by run (`sureflow.uq.conformal`). Their guarantee holds for runs that are drawn as the held-out
 ones were, inside the hull; it is a theorem when those runs took part in nothing else, and close to one in practice with folds.
@@ -48,8 +48,7 @@ COUNTED = 0.01
 PRIOR_RUNS = 10
 # Exponents outside of these are noise of few runs.
 EXPONENTS = (0.5, 3.0)
-# Trends of errors that fall towards the edge are not carried on beyond it, and steep ones only so far.
-TRENDS = (0.0, 8.0)
+STEEPEST_TREND = 8.0
 FEWEST_FOR_A_TREND = 10
 # A run teaches a side when this share of its displacement goes there.
 MOSTLY = 0.9
@@ -77,6 +76,7 @@ class Calibration:
     runs: int
     exact: bool  # whether the factors' guarantee is a theorem: their runs shaped nothing else
     reach: float  # distance beyond which conditions are refused
+    conditions: tuple[tuple[float, ...], ...] = ()  # of the held-out runs that are not the model's training runs
 
     def std(self, own: Fields, displacement: Displacement) -> Fields:
         """Calibrated standard deviation, from the model's own at the nearest condition inside the hull."""
@@ -108,7 +108,8 @@ class Calibration:
             name: {str(level): [_finite_or_none(f) for f in row] for level, row in getattr(self, name).items()}
             for name in TABLES
         }
-        return {**arrays, **tables, "runs": self.runs, "exact": self.exact, "reach": self.reach}
+        plain = {"runs": self.runs, "exact": self.exact, "reach": self.reach}
+        return {**arrays, **tables, **plain, "conditions": [list(condition) for condition in self.conditions]}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -120,9 +121,10 @@ class Calibration:
                 for name, table in ((name, values[name]) for name in TABLES)
             }
             plain = {"runs": int(values["runs"]), "exact": bool(values["exact"]), "reach": float(values["reach"])}
+            conditions = tuple(tuple(map(float, condition)) for condition in values["conditions"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SureflowError(f"the calibration of this model is damaged ({error!r}): calibrate it again") from None
-        return cls(**arrays, **tables, **plain)
+        return cls(**arrays, **tables, **plain, conditions=conditions)
 
 
 def fit_calibration(
@@ -147,8 +149,9 @@ def fit_calibration(
     fitted = {"scale": scale, "pattern": pattern, "exponent": exponent, "trend": trend}
     arrays = {name: np.asarray(array, np.float32) for name, array in fitted.items()}
     shaped = Calibration(**arrays, factors={}, band_factors={}, runs=len(held_out), exact=exact, reach=reach)
-    std = shaped.std(scoring.std, scoring.displacement)
-    scores = np.abs(scoring.error) / np.maximum(std, TINY)
+    promised = scoring.select(scoring.distance == 0)
+    std = shaped.std(promised.std, promised.displacement)
+    scores = np.abs(promised.error) / np.maximum(std, TINY)
     counted = counted_points(std)
     by_variable = [[s[c] for s, c in zip(scores[:, v], counted[:, v], strict=True)] for v in range(scores.shape[1])]
     return replace(
@@ -167,9 +170,7 @@ def calibrated(
     """
     raw = predict(conditions)
     nearest = domain.nearest(conditions)
-    displacement = np.where(
-        nearest == conditions, 0.0, domain.input_position(conditions) - domain.input_position(nearest)
-    )
+    displacement = domain.input_displacement(nearest, conditions)
     inside = predict(nearest) if displacement.any() else raw
     size = unit(np.asarray(raw.mean), conditions)
     to_here = size / unit(np.asarray(inside.mean), nearest) * calibration.scale
@@ -257,7 +258,9 @@ def _fit_growth(
 ) -> tuple[Float[np.ndarray, " variable"], Float[np.ndarray, " variable"]]:
     """Exponent and trend of size = a distance^exponent exp(trend location), by least squares of logarithms over runs.
 
-    What the runs do not vary in stays at its default: growth in proportion, no trend.
+    What the runs do not vary in stays at its default: growth in proportion, no trend. Where errors fall towards the edge,
+    as they do where the flow becomes independent of Mach and Reynolds number, the trend is carried on beyond it, but only so
+    far that bars still grow with distance wherever an answer is given.
     """
     log_size, log_distance = np.log(np.maximum(size, TINY)), np.log(distance)
     exponent, trend = np.ones(size.shape[1]), np.zeros(size.shape[1])
@@ -268,7 +271,7 @@ def _fit_growth(
         columns.append(location)
     found = np.linalg.lstsq(np.stack(columns, axis=1), log_size, rcond=None)[0]
     exponent = np.clip(found[1], *EXPONENTS)
-    return exponent, np.clip(found[2], *TRENDS) if len(found) > 2 else trend
+    return exponent, np.clip(found[2], -exponent / DEFAULT_REACH, STEEPEST_TREND) if len(found) > 2 else trend
 
 
 def _best_level(

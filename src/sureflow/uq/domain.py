@@ -104,6 +104,10 @@ class TrainingDomain:
         lower, width = runs.min(axis=0), np.ptp(runs, axis=0)
         return (self.inputs(conditions) - lower) / np.where(width > 0, width, 1.0)
 
+    def input_displacement(self, start: Conditions, end: Conditions) -> Conditions:
+        """The way from one condition to another as the model sees it, in widths of the box of its inputs."""
+        return self.input_position(end) - self.input_position(start)
+
     def judge(self, condition: Float[np.ndarray, " parameter"]) -> Verdict:
         """Inside, extrapolated or refused, with the distance and the reason."""
         (displacement,) = self.displacement(condition[None])

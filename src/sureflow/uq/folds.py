@@ -147,7 +147,7 @@ def unseen_predictions(
     return HeldOutRuns(
         error=(mean - unseen.fields) / size,
         std=std,
-        displacement=whole.input_position(unseen.parameters) - whole.input_position(nearest),
+        displacement=whole.input_displacement(nearest, unseen.parameters),
         position=whole.input_position(unseen.parameters),
         distance=np.linalg.norm((unseen.parameters - nearest) / whole.width, axis=1),
         quantity_error=_quantity_errors(mean, unseen, observe),
