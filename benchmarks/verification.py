@@ -82,7 +82,10 @@ def at_30_km(folder: Path) -> str:
         )
         ratio = surface.pressure_coefficient / ((record["pitot_ratio"] - 1) * solution.free_stream.pressure)
         ratio *= solution.field.dynamic_pressure
-        axis.plot(surface.angle_deg, ratio, style, markersize=4, fillstyle="none", label=f"computed, Mach {mach}")
+        # The cone has one angle all along, on which its points would lie in a heap.
+        nose = surface.angle_deg < 90 - BODY.half_angle_deg - 0.1
+        angle, ratio = surface.angle_deg[nose], ratio[nose]
+        axis.plot(angle, ratio, style, markersize=4, fillstyle="none", label=f"computed, Mach {mach}")
     angle = np.linspace(0, 90, 100)
     axis.plot(angle, np.cos(np.radians(angle)) ** 2, "k-", linewidth=1, label="modified Newtonian theory")
     axis.set(
@@ -151,8 +154,12 @@ def orders(folder: Path) -> str:
         axis.loglog(sizes, errors, marker=marker, markersize=5, linewidth=1, label=f"{name}: {order:.2f}")
     axis.loglog(sizes, errors[0] * 0.5 * (sizes[0] / np.array(sizes)) ** 2, "k--", linewidth=1, label="second order")
     axis.set(xlabel="cells along a side", ylabel="mean error", xticks=sizes, xticklabels=[str(n) for n in sizes])
+    decades = [digit * 10.0**power for power in (-6, -5, -4) for digit in (1, 2, 5)]
+    low, high = axis.get_ylim()
+    ticks = [tick for tick in decades if low <= tick <= high]
+    axis.set_yticks(ticks, [f"{tick:.0e}".replace("e-0", "e-") for tick in ticks])
     axis.minorticks_off()
-    axis.legend(frameon=False)
+    axis.legend(frameon=False, loc="lower left")
     save(figure, folder / "orders.png")
     head = ["manufactured solution", *(f"{n}x{n}" for n in sizes), "fitted order"]
     return "## Order of accuracy, limiter off\n\n" + table(head, rows) + "\n![orders](verification/orders.png)\n"

@@ -2,12 +2,11 @@
 
 import difflib
 import tomllib
-import types
 from collections.abc import Iterator, Mapping
-from dataclasses import field, fields, is_dataclass
+from dataclasses import field
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 import pydantic
@@ -20,7 +19,7 @@ from sureflow.flow.steer import SolverSettings
 from sureflow.physics.free_stream import FlightCondition
 from sureflow.physics.gas import Gas, PerfectGas
 from sureflow.physics.wall import Wall
-from sureflow.settings import STRICT
+from sureflow.settings import STRICT, explain
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -144,29 +143,3 @@ def read_campaign(path: Path) -> Campaign:
 
 def preset_folder():
     return resources.files("sureflow.campaign") / "presets"
-
-
-def explain(error: pydantic.ValidationError, root: type) -> str:
-    """The first thing that is wrong, in one sentence, with the nearest right name for an unknown one."""
-    first = error.errors()[0]
-    name = ".".join(str(part) for part in first["loc"])
-    if first["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-        known = names_at(root, first["loc"][:-1])
-        nearest = difflib.get_close_matches(str(first["loc"][-1]), known, n=1, cutoff=0.5)
-        hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(known)}."
-        return f"{name} is not a setting; {hint}"
-    if first["type"] in ("missing", "missing_argument"):
-        return f"{name} is missing."
-    return f"{name}={first['input']!r}: {first['msg'].lower()}."
-
-
-def names_at(root: Any, location: tuple[int | str, ...]) -> list[str]:
-    """Field names of the dataclass that a place in nested settings has."""
-    for part in location:
-        if isinstance(root, types.GenericAlias):
-            root = get_args(root)[0]
-        if isinstance(part, str):
-            root = next(entry.type for entry in fields(root) if entry.name == part)
-    if isinstance(root, types.GenericAlias):
-        root = get_args(root)[0]
-    return [entry.name for entry in fields(root)] if is_dataclass(root) else []
