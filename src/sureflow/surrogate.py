@@ -151,6 +151,11 @@ class Surrogate:
         parts = {name: self._at_points(np.asarray(part), points) for name, part in physical.parts.items()}
         return Predictive(self._at_points(np.asarray(physical.mean), points), parts)
 
+    @property
+    def has_samples(self) -> bool:
+        """Whether the model can draw possible fields: a single network cannot."""
+        return isinstance(self.weights, FieldModel) or (isinstance(self.recipe, Recipe) and self.recipe.members > 1)
+
     def samples(
         self, conditions: Float[np.ndarray, "case parameter"], count: int, seed: int = 0
     ) -> Float[np.ndarray, "sample case variable point"]:
@@ -168,7 +173,7 @@ class Surrogate:
         return self.scaling.inverse(scaled, conditions)
 
     def _members(self, inputs: Float[np.ndarray, "case parameter"]) -> Float[np.ndarray, "member case variable point"]:
-        if not isinstance(self.recipe, Recipe) or self.recipe.members < 2:
+        if not self.has_samples:
             raise SureflowError("a single network has no members to sample: train an ensemble, as with --uq ensemble")
         coordinates = self.normalizer.network_coordinates(self._model_points(None))
         parameters = self.normalizer.network_parameters(inputs)

@@ -163,7 +163,7 @@ def quantities(surrogate: Surrogate, body: Body, *, samples: int = SAMPLES, **pa
     """Stand-off, stagnation pressure, surface pressures and drag at one condition, each with its `_std`.
 
     The bars of a calibrated model come from the errors of these very quantities on held-out runs, and widen with distance;
-    those of an uncalibrated one from samples of whole fields.
+    those of an uncalibrated one from samples of whole fields. A single network has neither, and gives none.
     """
     condition = np.array([[parameters[name] for name in surrogate.domain.names]], float)
     mean = np.asarray(surrogate.raw_predictive(condition).mean)
@@ -174,11 +174,12 @@ def quantities(surrogate: Surrogate, body: Body, *, samples: int = SAMPLES, **pa
         displacement = domain.input_displacement(domain.nearest(condition), condition)
         std = fitted.std(np.ones((1, value.shape[1], 1)), displacement)[:, :, 0] * np.abs(value)
     else:
-        std = sampled_std(surrogate, body, condition, samples)
+        std = sampled_std(surrogate, body, condition, samples) if surrogate.has_samples else None
     columns = {}
-    for quantity, number, bar in zip(body.quantities, value[0], std[0], strict=True):
-        columns[quantity.name] = ((), number, {"units": quantity.unit})
-        columns[f"{quantity.name}_std"] = ((), bar, {"units": quantity.unit})
+    for index, quantity in enumerate(body.quantities):
+        columns[quantity.name] = ((), value[0, index], {"units": quantity.unit})
+        if std is not None:
+            columns[f"{quantity.name}_std"] = ((), std[0, index], {"units": quantity.unit})
     verdict = {"verdict": surrogate.trusted_domain.summary(condition)}
     return xarray.Dataset(columns, attrs=verdict)
 

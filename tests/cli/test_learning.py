@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -197,3 +198,9 @@ def test_mistakes_at_prediction(model, tmp_path, monkeypatch, more, message):
     (tmp_path / "far.csv").write_text("x,r\n9,9\n")
     with pytest.raises(SureflowError, match=message):
         run(["predict", str(model), "-o", "fields.nc", *more])
+
+
+def test_a_condition_alone_prints_the_verdict_and_quantities_with_bars(model):
+    output = run(["predict", str(model), "--mach=25", "--altitude=46"])
+    assert "error bars: uncalibrated" in output
+    assert re.search(r"stand_off +\S+( \+- \S+)? nose radii", output)

@@ -17,7 +17,7 @@ LINE_EVERY = 15.0  # seconds between lines where no bar can be drawn
 
 def print_facts(facts: Mapping[str, str]) -> None:
     """Names and values in two columns; nothing is cut off, whatever the width."""
-    width = max(map(len, facts)) + 2
+    width = max(map(len, facts), default=0) + 2
     for name, value in facts.items():
         out.print(f"[bold]{name:<{width}}[/]{escape(value)}")
 

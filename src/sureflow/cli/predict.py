@@ -10,10 +10,14 @@ from sureflow.errors import SureflowError
 if TYPE_CHECKING:
     import numpy as np
 
+    from sureflow.surrogate import Surrogate
+
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="What to write: .nc, .zarr, .csv or .png.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Fields to write: .nc, .zarr, .csv or .png.")
+    ] = None,
     mach: Annotated[float | None, typer.Option(help="Mach number.")] = None,
     altitude: Annotated[float | None, typer.Option(help="Altitude in km.")] = None,
     conditions: Annotated[Path | None, typer.Option(help="CSV with a column for every parameter of the model.")] = None,
@@ -23,16 +27,20 @@ def predict(
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the output if it exists.")] = False,
 ) -> None:
-    """Predict fields and their standard deviations, in physical units."""
+    """Predict fields and their standard deviations, in physical units.
+
+    Says whether the condition is inside the training domain or extrapolated, what the error bars are worth and, for a single
+    condition, stand-off, pressures and drag with theirs (one standard deviation). With --output the fields are written.
+    """
     import numpy as np
 
     from sureflow.artifact import load
-    from sureflow.cli.console import out
+    from sureflow.cli.console import out, print_facts
     from sureflow.report.prediction import writer
     from sureflow.runtime import keep_compiled_programs
 
     keep_compiled_programs()
-    write = writer(output, overwrite=overwrite)
+    write = None if output is None else writer(output, overwrite=overwrite)
     surrogate = load(model)
     if conditions is not None:
         parameters = read_columns(conditions, surrogate.domain.names)
@@ -45,8 +53,29 @@ def predict(
         columns = read_columns(points, ("x", "r"))
         located = np.column_stack([columns["x"], columns["r"]])
     fields = surrogate.predict(points=located, extrapolate=extrapolate, **parameters)
-    write(fields)
-    out.print(f"{output}: {fields.attrs['verdict']}\nerror bars: {fields.attrs['bars']}")
+    if write is not None:
+        write(fields)
+    name = f"{output}: " if output else ""
+    out.print(f"{name}{fields.attrs['verdict']}\nerror bars: {fields.attrs['bars']}", markup=False)
+    if conditions is None and mach is not None and altitude is not None:
+        print_facts(quantities_of_interest(surrogate, mach, altitude))
+
+
+def quantities_of_interest(surrogate: "Surrogate", mach: float, altitude_km: float) -> dict[str, str]:
+    """Stand-off, pressures and drag at one condition, with bars where the model has any; none for fields of other kinds."""
+    from sureflow import trust
+
+    body = trust.body_of(surrogate)
+    if body is None:
+        return {}
+    found = trust.quantities(surrogate, body, mach=mach, altitude_km=altitude_km)
+    texts = {}
+    for quantity in body.quantities:
+        std = found.get(f"{quantity.name}_std")
+        bar = "" if std is None else f" +- {float(std):.2g}"
+        unit = "" if quantity.unit == "1" else f" {quantity.unit}"
+        texts[quantity.name] = f"{float(found[quantity.name]):.5g}{bar}{unit}"
+    return texts
 
 
 def read_columns(path: Path, names: tuple[str, ...]) -> dict[str, "np.ndarray"]:
