@@ -100,8 +100,16 @@ def test_claims_fail_when_the_numbers_say_so(study, words, label, numbers):
 
 def test_evidential_std_that_settles_refutes_the_claim(study):
     assert verdict("do not settle", study) is Verdict.HOLDS
-    calm = [row | {"mean_std": 0.1, "largest_std": 0.5} for row in study.results.histories]
+    calm = [row | {"mean_std": 0.1} for row in study.results.histories]
     assert verdict("do not settle", Findings(replace(study.results, histories=calm))) is Verdict.FAILS
+    high = [row | {"mean_std": 1000.0} for row in study.results.histories]
+    assert verdict("do not settle", Findings(replace(study.results, histories=high))) is Verdict.HOLDS
+
+
+def test_exploded_points_that_are_many_are_no_outliers(study):
+    many = changed(study, "evidential", share_std_over_10=0.55)
+    assert "55 % of the points" in judge(claim("does not notice such outliers"), many).evidence
+    assert "they are not few" in judge(claim("does not notice such outliers"), many).evidence
 
 
 @pytest.mark.parametrize(("worst", "expected"), [(0.11, Verdict.HOLDS), (0.3, Verdict.FAILS)])
@@ -112,5 +120,8 @@ def test_lambda_is_read_from_the_settings(worst, expected):
         models.append({"label": label, "head": {"name": "evidential", "regularization": strength}, "coordinates": "xr"})
         row = {"domain": "in_domain", "region": "all", "variable": "mean", "mae": mae, "miscalibration": 0.3}
         rows.append({"label": label, "runs": 205, **row})
+    # Other test runs say nothing about lambda.
+    models.append(models[0] | {"label": "evidential-split=1", "split_seed": 1})
+    rows.append(rows[0] | {"label": "evidential-split=1", "mae": 9.0})
     findings = Findings(Results({"models": models}, {}, {}, rows))
     assert verdict("indifferent to its regularization", findings) is expected

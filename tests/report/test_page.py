@@ -10,7 +10,9 @@ from sureflow.cli import app
 from sureflow.errors import SureflowError
 from sureflow.report.claims import judge_all
 from sureflow.report.findings import Findings
-from sureflow.report.page import SECTIONS, flattened, headline, render, write_report
+from sureflow.report.headline import headline
+from sureflow.report.page import render, write_report
+from sureflow.report.sections import SECTIONS, times
 from sureflow.report.study_figures import case_means, draw_study
 from sureflow.report.study_tables import all_tables
 
@@ -64,6 +66,9 @@ def test_the_page_is_whole_and_needs_nothing_else(study):
     assert "512 freshly drawn random" in page.words
     assert "12 from low Mach" in page.words
     assert "sha256:000" in page.words
+    assert "Computed fields at Mach 24 and 44 km" in page.words
+    assert "An error of 0.01 is 0.0100 m/s in u1" in page.words
+    assert "diverged" in page.words
 
 
 def test_figures_and_tables_lie_beside_the_page(study):
@@ -89,7 +94,9 @@ def test_the_headline_follows_the_numbers():
     first, second = headline(findings, judge_all(findings))
     assert "has the lowest error and the best calibration" in first
     assert "the paper's main claim holds" in first
-    assert second.startswith("POD-GP, the default model")
+    assert second.startswith(
+        "The model that `sureflow train` takes by default, here pod-gp, has a mean absolute error of"
+    )
     swapped = synthetic_study.findings("deterministic", "mve", "evidential", "ensemble")
     worse = [r | {"mae": 9.0} if r["label"] == "ensemble" else r for r in swapped.results.rows]
     swapped.results.rows[:] = worse
@@ -98,7 +105,7 @@ def test_the_headline_follows_the_numbers():
     assert second.startswith("Of 21 claims")
 
 
-@pytest.mark.parametrize("labels", [(), ("deterministic",), ("mve", "evidential"), ("pod-gp",)])
+@pytest.mark.parametrize("labels", [(), ("deterministic",), ("mve", "evidential")])
 def test_missing_pieces_are_named_and_break_nothing(labels):
     findings = synthetic_study.findings(*labels, complete=False)
     drawn = {name for name, figure in draw_study(findings).items() if figure is not None}
@@ -107,6 +114,43 @@ def test_missing_pieces_are_named_and_break_nothing(labels):
     assert drawn <= {"relative_errors", "miscalibration", "learning_curves"}
     assert "No figure here" in page.words
     assert "provenance.json is missing" in page.words
+
+
+def test_without_the_paper_s_models_nothing_is_said_of_the_paper():
+    findings = synthetic_study.findings("interpolation", complete=False)
+    page = Page(render(findings, {}, all_tables(findings)))
+    assert page.headings == [name for name in SECTIONS if "paper" not in name]
+    assert "Leon" not in page.words
+    assert headline(findings, judge_all(findings))[0].startswith(
+        "Interpolation, from 205 training runs, has the lowest mean absolute error"
+    )
+
+
+def test_without_outer_domains_figures_have_no_empty_panels():
+    findings = synthetic_study.findings()
+    for rows in (findings.results.rows, findings.results.curves):
+        rows[:] = [row for row in rows if row["domain"] == "in_domain"]
+    drawn = draw_study(findings)
+    for name in ("relative_errors", "miscalibration", "calibration_curves", "learning_curves"):
+        figure = drawn[name]
+        assert figure is not None
+        assert [axis.get_title(loc="left") for axis in figure.axes] == ["in-domain"], name
+
+
+def test_error_and_standard_deviation_share_a_color_scale():
+    figure = draw_study(synthetic_study.findings())["spatial"]
+    assert figure is not None
+    panels = [axis for axis in figure.axes if axis.get_title(loc="left")]
+    for error, std in zip(panels[::2], panels[1::2], strict=True):
+        assert error.collections[0].get_clim() == std.collections[0].get_clim()
+
+
+def test_the_default_model_is_called_by_what_it_is():
+    findings = synthetic_study.findings("interpolation", complete=False)
+    rows = [row | {"label": "default", "default": True} for row in findings.results.rows]
+    findings.results.rows[:] = rows
+    findings.results.configuration["models"] = [{"label": "default", "calibrate": True, "runs": 16}]
+    assert findings.name("default") == "Interpolation, calibrated (default, 16 runs)"
 
 
 def test_names_from_a_study_are_escaped():
@@ -126,13 +170,15 @@ def test_a_run_counts_once_on_the_plane():
     assert once[10.0, 20.0] == pytest.approx(np.mean([row["mae"] for row in corner]))
 
 
-def test_provenance_of_any_shape_is_lines():
-    lines = flattened(
-        {"seconds": {"train mve": 12.5}, "jobs": [{"case": 1}] * 9, "versions": {"jax": "0.10"}, "n": None}
-    )
-    assert lines["seconds, train mve"] == "12.50 s"
-    assert lines["jobs"] == "9 entries in provenance.json"
-    assert lines["versions, jax"] == "0.10"
+def test_times_are_summed_by_kind_of_stage():
+    seconds = {"selection 0": 50.0, "selection 1": 100.0, "train mve": 7200.0, "report": 8.6}
+    assert times({"seconds": seconds, "runs": [{"seconds": 300.0}, {"seconds": 27.0}]}) == {
+        "time for the runs": "5 min (2 stages)",
+        "time for selection": "2 min (2 stages)",
+        "time for training": "2.0 h",
+        "time for report": "8.6 s",
+    }
+    assert times({"seconds": {"runs": 60.0}}) == {"time for the runs": "60 s"}
 
 
 @pytest.mark.parametrize(

@@ -140,12 +140,19 @@ def latex(words: str) -> str:
 
 def to_html(table: Table) -> str:
     """The table for the page; spreads and companions go on lines of their own, so that it stays narrow."""
-    head = "".join(f"<th>{html.escape(title)}</th>" for title in table.header)
+    head = "".join(map(_heading, table.header))
     body = "\n".join("<tr>" + "".join(map(_html_cell, row)) + "</tr>" for row in table.rows)
+    opening = f'<table id="{table.name}" style="--columns: {len(table.header) - 1}">'  # those beside the names
     return (
-        f'<div class="table"><table id="{table.name}"><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>'
-        f'</div>\n<p class="caption">{html.escape(table.caption)}</p>'
+        f'<div class="table">{opening}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>\n'
+        f'<p class="caption">{html.escape(table.caption)}</p>'
     )
+
+
+def _heading(title: str) -> str:
+    """Short titles, such as 'in 90 %', stay on one line."""
+    kind = ' class="short"' if len(title) < 8 else ""
+    return f"<th{kind}>{html.escape(title)}</th>"
 
 
 def _html_cell(cell: Cell) -> str:

@@ -42,9 +42,7 @@ class Panel(NamedTuple):
     values: Float[np.ndarray, "nj ni"]
     colors: str = "viridis"
     logarithmic: bool = False
-    clipped: bool = (
-        False  # leave out of the color scale what fills less than 0.5 % of the area, as a thin wall layer does
-    )
+    clipped: bool = False  # the color scale leaves out what fills less than 0.5 % of the area, as a thin wall layer
     highest: float | None = None  # end of the color scale, which begins at 0; what lies above is black
 
 
@@ -86,7 +84,7 @@ def draw_fields(
     rows = (len(panels) + 1) // 2
     with rc_context(STYLE):
         aspect = (2.0 if mirror else 1.0) * node_r.max() / np.ptp(node_x)
-        figure = Figure(figsize=(10.5, rows * (4.25 * aspect + 0.55) + 0.6), layout="constrained")
+        figure = Figure(figsize=(10.5, rows * (4.2 * aspect + 0.45) + 0.6), layout="constrained")
         axes = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False).ravel()
         for axis, panel in zip(axes, panels, strict=False):
             draw_panel(axis, node_x, node_r, panel, mirror=mirror)

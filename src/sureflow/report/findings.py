@@ -20,6 +20,7 @@ PROVENANCE = "provenance.json"
 
 OUTER = ("high_mach", "high_altitude", "low_mach", "low_altitude")
 DOMAINS = ("in_domain", *OUTER)
+BOTH = ("in_domain", "out_of_domain")
 DOMAIN_NAMES = {
     "in_domain": "in-domain",
     "high_mach": "high Mach",
@@ -43,6 +44,7 @@ LABEL_NAMES = {
     "evidential-epistemic": "Evidential (epistemic std)",
     "ensemble": "Ensemble",
     "interpolation": "Interpolation",
+    "interpolation-unscaled": "Interpolation, unscaled",
     "pod-gp": "POD-GP",
     "pod-deeponet": "POD-DeepONet",
 }
@@ -82,6 +84,14 @@ class Findings:
         return self.kinds + [label for label in (self.default,) if label and label not in self.kinds]
 
     @cached_property
+    def _described(self) -> dict[str, Row]:
+        return {row["label"]: row for row in self.results.rows}
+
+    def described(self, label: str) -> Row:
+        """Some row of a model, for what all of them say of it; empty if there is none."""
+        return self._described.get(label, {})
+
+    @cached_property
     def _rows(self) -> dict[tuple[Any, ...], Row]:
         return {_place(row, row["runs"]): row for row in self.results.rows}
 
@@ -118,6 +128,16 @@ class Findings:
         return [domain for domain in DOMAINS if domain in found]
 
     @property
+    def columns(self) -> list[str]:
+        """The domains that tables compare: those that were tested, and all outer ones pooled."""
+        return [*self.domains, *(["out_of_domain"] if self.outer else [])]
+
+    @property
+    def both(self) -> list[str]:
+        """In-domain and, where other runs were tested, out-of-domain."""
+        return [domain for domain in BOTH if domain in self.columns]
+
+    @property
     def outer(self) -> list[str]:
         return [domain for domain in self.domains if domain in OUTER]
 
@@ -127,8 +147,25 @@ class Findings:
         return next((entry for entry in entries if entry.get("label") == label), {})
 
     def name(self, label: str) -> str:
-        """What people call a model."""
-        return LABEL_NAMES.get(label, label)
+        """What people call a model; of the default one also what it is."""
+        if not self.described(label).get("default"):
+            return LABEL_NAMES.get(label, label)
+        settings = self.settings(label)
+        words = self.model_name(label) + (", calibrated" if settings.get("calibrate") else "")
+        return f"{words} (default{', {} runs'.format(settings['runs']) if 'runs' in settings else ''})"
+
+    def model_name(self, label: str) -> str:
+        """What people call the kind of a model."""
+        model: str = self.described(label)["model"]
+        return LABEL_NAMES.get(model, model)
+
+    @property
+    def shown_condition(self) -> str:
+        """The condition whose fields are drawn, as 'Mach 25 and 46 km'."""
+        parameters = dict(self.results.data.get("shown") or {})
+        if parameters.keys() == {"mach", "altitude_km"}:
+            return f"Mach {parameters['mach']:g} and {parameters['altitude_km']:g} km"
+        return " and ".join(f"{name} {value:g}" for name, value in parameters.items()) or "one condition"
 
     def has_map(self, label: str) -> bool:
         """Whether a prediction with standard deviations of the shown condition is stored."""
@@ -141,16 +178,8 @@ class Findings:
         return float(taken) if isinstance(taken, int | float) else None
 
     def history(self, label: str) -> list[Row]:
-        """What was seen as training went on: on the in-domain test runs where they were evaluated, else in training."""
-        for domain in ("in_domain", "train"):
-            rows = [
-                row
-                for row in self.results.histories
-                if row["label"] == label and row["domain"] == domain and row["variable"] in variables()
-            ]
-            if rows:
-                return rows
-        return []
+        """What was seen of the training points as training went on."""
+        return [row for row in self.results.histories if row["label"] == label and row["variable"] in variables()]
 
 
 def variables() -> Sequence[str]:

@@ -1,16 +1,18 @@
 """Figures of a study: the paper's, and those that it lacks. A figure that the results cannot fill is None."""
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm, Normalize
+from matplotlib.colors import BoundaryNorm, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
 
+from sureflow.evaluate.results import Row
 from sureflow.report import paper
 from sureflow.report.figures import (
     BLUE,
@@ -19,9 +21,11 @@ from sureflow.report.figures import (
     RED,
     STYLE,
     Panel,
+    cell_areas,
     draw_conditions,
     draw_fields,
     flow_panels,
+    largest_seen,
 )
 from sureflow.report.findings import DOMAIN_NAMES, Findings, variables
 
@@ -35,10 +39,19 @@ COLORS = {
     "ensemble": BLUE,
 }
 OTHERS = (GREEN, "#CC79A7", "0.25", "#56B4E9", "#7F5F00")
+# So that lines can be told apart without colors.
+DASHES = {"mve": (6, 2), "evidential": (2, 1.5), "evidential-epistemic": (6, 2, 2, 2)}
+VARIABLE_LINES: tuple[dict[str, Any], ...] = (
+    {"color": BLUE},
+    {"color": ORANGE, "dashes": (6, 2)},
+    {"color": GREEN, "dashes": (2, 1.5)},
+    {"color": RED, "dashes": (6, 2, 2, 2)},
+)
+MARKERS = "osD^vP"
 LARGE_ERROR = 0.5  # the paper draws what lies above in black
+SMALL = 0.01  # color scales that end below are given in a power of ten
 DARKER_IS_HIGHER = "YlGnBu"
-BOTH = ("in_domain", "out_of_domain")
-CONDITION = "Mach 25, 46 km"
+COVERAGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.85, 0.95, 1.0)  # classes of the share inside 90 % intervals
 TRAINING_EDGE = "#C1121F"
 
 
@@ -55,7 +68,7 @@ def fields_figure(findings: Findings) -> Figure | None:
     if "truth" not in findings.maps:
         return None
     maps = findings.maps
-    title = f"{CONDITION}: computed flow"
+    title = f"Computed flow, {findings.shown_condition}"
     return draw_fields(maps["node_x"], maps["node_r"], flow_panels(maps["truth"]), title=title)
 
 
@@ -68,7 +81,7 @@ def errors_figure(findings: Findings) -> Figure | None:
             return None
         return row["relative_error"], row["relative_error_q25"], row["relative_error_q75"]
 
-    return _bars(findings, findings.kinds, bar, "relative error per run")
+    return _bars(findings, findings.kinds, bar, "relative error of a run")
 
 
 def miscalibration_figure(findings: Findings) -> Figure | None:
@@ -83,7 +96,7 @@ def miscalibration_figure(findings: Findings) -> Figure | None:
             areas = [findings.value("miscalibration", label, outer, variable) for outer in findings.outer]
             known = [area for area in areas if area is not None]
             spread = float(np.std(known)) if len(known) > 1 else 0.0
-        return value, value - spread, value + spread
+        return value, max(0.0, value - spread), value + spread
 
     labels = [label for label in ("mve", "evidential", "evidential-epistemic", "ensemble") if label in findings.labels]
     return _bars(findings, labels, bar, "miscalibration area", highest=0.5)
@@ -97,15 +110,15 @@ def _bars(
     highest: float | None = None,
 ) -> Figure | None:
     """Groups of bars by variable, a bar for each model: in-domain above, out-of-domain below, on one scale."""
-    names = (*variables(), "mean")
-    found = {(d, k, v): bar(k, d, v) for d in BOTH for k in labels for v in names}
+    names, domains = (*variables(), "mean"), findings.both
+    found = {(d, k, v): bar(k, d, v) for d in domains for k in labels for v in names}
     if not any(found.values()):
         return None
     with rc_context(STYLE):
-        figure = Figure(figsize=(7.4, 5.4), layout="constrained")
-        axes = figure.subplots(2, 1, sharex=True, sharey=True)
+        figure = Figure(figsize=(7.4, 2.5 * len(domains) + 0.4), layout="constrained")
+        axes = figure.subplots(len(domains), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
         width = 0.8 / len(labels)
-        for axis, domain in zip(axes, BOTH, strict=True):
+        for axis, domain in zip(axes, domains, strict=True):
             for place, label in enumerate(labels):
                 left = np.arange(len(names)) + (place - 0.5 * (len(labels) - 1)) * width
                 shown = [(x, found[domain, label, v]) for x, v in zip(left, names, strict=True)]
@@ -115,10 +128,10 @@ def _bars(
             axis.grid(axis="y", color="0.92", linewidth=0.6)
             axis.set_axisbelow(True)
             axis.axvline(len(names) - 1.5, color="0.7", linewidth=0.8, dashes=(2, 3))
-            axis.tick_params(axis="x", length=0, labelbottom=True)
+            axis.tick_params(axis="x", length=0, labelbottom=True, labelsize=10)
         axes[0].set_ylim(0.0, highest)
         axes[0].set_xlim(-0.55, len(names) - 0.45)
-        axes[0].set_xticks(range(len(names)), [SYMBOLS[name] for name in names], fontsize=10)
+        axes[0].set_xticks(range(len(names)), [SYMBOLS[name] for name in names])
         figure.legend(
             *axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(labels), frameon=False
         )
@@ -144,25 +157,27 @@ def spatial_figure(findings: Findings, label: str, names: Sequence[str] | None =
     if not findings.has_map(label):
         return None
     maps = findings.maps
+    nodes = maps["node_x"], maps["node_r"]
     scale = np.asarray(maps["space_std"])[:, None, None]
     error, std = np.abs(maps[f"{label}__mean"] - maps["truth"]) / scale, maps[f"{label}__std"] / scale
     panels = []
     for place, name in enumerate(variables()):
         if names is None or name in names:
-            large = bool(error[place].max() > LARGE_ERROR)
-            note = f", black over {LARGE_ERROR}" if large else ""
-            panels += [
-                Panel(
-                    f"|error| of {SYMBOLS[name]}{note}",
-                    error[place],
-                    DARKER_IS_HIGHER,
-                    clipped=True,
-                    highest=LARGE_ERROR if large else None,
-                ),
-                Panel(f"standard deviation of {SYMBOLS[name]}", std[place], DARKER_IS_HIGHER, clipped=True),
-            ]
-    title = f"{findings.name(label)}, {CONDITION}, in standard deviations of the training runs"
-    return draw_fields(maps["node_x"], maps["node_r"], panels, title=title)
+            panels += _error_and_bar(SYMBOLS[name], error[place], std[place], cell_areas(*nodes))
+    title = f"{findings.name(label)}, {findings.shown_condition}, in standard deviations of the training runs"
+    return draw_fields(*nodes, panels, title=title)
+
+
+def _error_and_bar(symbol: str, error: np.ndarray, std: np.ndarray, areas: np.ndarray) -> list[Panel]:
+    """Two panels on one color scale, so that they can be compared."""
+    highest = min(LARGE_ERROR, max(largest_seen(values, areas) for values in (error, std)))
+    exponent = int(np.floor(np.log10(highest))) if 0 < highest < SMALL else 0
+    unit = f" ($10^{{{exponent}}}$)" if exponent else ""
+    shown = {f"|error| of {symbol}{unit}": error, f"standard deviation of {symbol}{unit}": std}
+    return [
+        Panel(words, values / 10.0**exponent, DARKER_IS_HIGHER, highest=highest / 10.0**exponent)
+        for words, values in shown.items()
+    ]
 
 
 def histogram_figure(findings: Findings, label: str = "evidential", domain: str = "in_domain") -> Figure | None:
@@ -177,21 +192,19 @@ def histogram_figure(findings: Findings, label: str = "evidential", domain: str 
     with rc_context(STYLE):
         figure = Figure(figsize=(7.4, 3.8), layout="constrained")
         axis = figure.subplots()
-        for (name, row), shade, dashes in zip(
-            rows.items(), (BLUE, ORANGE, GREEN, RED), ((), (6, 2), (2, 1.5), (6, 2, 2, 2)), strict=False
-        ):
+        for (name, row), style in zip(rows.items(), VARIABLE_LINES, strict=False):
             counts = np.asarray(row["counts"], float)
-            line: dict[str, Any] = {"dashes": dashes} if dashes else {}
             largest = findings.value("largest_std", label, domain, name)
             end = "" if largest is None else f", largest {_power(largest)}"
             left = 10.0 ** np.asarray(row["edges"], float)
-            axis.step(left, np.append(counts, counts[-1]), where="post", color=shade, label=SYMBOLS[name] + end, **line)
+            axis.step(left, np.append(counts, counts[-1]), where="post", label=SYMBOLS[name] + end, **style)
         axis.set_xscale("log")
+        axis.set_xlim(*_filled_range(rows.values()))
         axis.set_yscale("symlog", linthresh=1.0)
-        axis.set_ylim(0.0, None)
+        axis.set_ylim(0.0, 5.0 * max(max(row["counts"]) for row in rows.values()))
         axis.axvline(1.0, color="0.4", linewidth=0.9, dashes=(4, 3))
         axis.annotate(
-            " the fields themselves", (1.0, 1.0), xycoords=("data", "axes fraction"), va="top", color="0.35", fontsize=8
+            " std of the fields", (1.0, 1.0), xycoords=("data", "axes fraction"), va="top", color="0.35", fontsize=8
         )
         axis.set_xlabel("predicted standard deviation, in standard deviations of the training runs")
         axis.set_ylabel("points")
@@ -202,12 +215,21 @@ def histogram_figure(findings: Findings, label: str = "evidential", domain: str 
     return figure
 
 
+def _filled_range(rows: Iterable[Row]) -> tuple[float, float]:
+    """The powers of ten between which some histogram has points, and the std of the fields."""
+    ends = [0.0]
+    for row in rows:
+        filled = np.flatnonzero(row["counts"])
+        ends += [row["edges"][place] for place in (*filled[:1], *(filled[-1:] + 1))]
+    return 10.0 ** np.floor(min(ends)), 10.0 ** np.ceil(max(ends))
+
+
 def _power(value: float) -> str:
     """'3.2', '47' or '$1.2\\cdot10^{4}$'."""
-    if 0.01 <= value < 1000:
+    if 0.01 <= value < 100:
         return f"{value:.2g}"
-    exponent = int(np.floor(np.log10(value))) if value > 0 else 0
-    return f"${value / 10.0**exponent:.1f}\\cdot10^{{{exponent}}}$"
+    mantissa, _, exponent = f"{value:.1e}".partition("e")
+    return f"${mantissa}\\cdot10^{{{int(exponent)}}}$"
 
 
 def calibration_figure(findings: Findings, region: str = "all") -> Figure | None:
@@ -222,19 +244,18 @@ def calibration_figure(findings: Findings, region: str = "all") -> Figure | None
     labels = [
         label
         for label in [*findings.shown, "evidential-epistemic"]
-        if any((label, domain) in curves for domain in BOTH)
+        if any((label, domain) in curves for domain in findings.both)
     ]
     if not labels:
         return None
     with rc_context(STYLE):
-        figure = Figure(figsize=(7.4, 4.9), layout="constrained")
-        for axis, domain in zip(figure.subplots(1, 2, sharex=True, sharey=True), BOTH, strict=True):
+        figure = Figure(figsize=(7.4, 4.6), layout="constrained")
+        for axis, domain in zip(_panels(figure, findings), findings.both, strict=True):
             axis.plot([0, 1], [0, 1], color="0.55", linewidth=0.9, dashes=(4, 3), label="perfect")
             for label in labels:
                 row = curves.get((label, domain))
                 expected, observed = (row["expected"], row["observed"]) if row else ([], [])
-                width = 2.4 if label == findings.default else 1.6
-                axis.plot(expected, observed, color=color(findings, label), linewidth=width, label=findings.name(label))
+                axis.plot(expected, observed, **_line(findings, label), label=findings.name(label))
             axis.set_title(DOMAIN_NAMES[domain], loc="left")
             axis.set_xlabel("expected share inside")
             axis.set_aspect("equal")
@@ -243,10 +264,18 @@ def calibration_figure(findings: Findings, region: str = "all") -> Figure | None
             axis.grid(color="0.92", linewidth=0.6)
         first = figure.axes[0]
         first.set_ylabel("observed share inside")
-        for x, y, words in ((0.27, 0.9, "bars too wide"), (0.73, 0.08, "bars too narrow")):
-            first.text(x, y, words, ha="center", color="0.45", fontsize=8)
+        behind = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+        for x, y, words in ((0.27, 0.79, "bars too wide"), (0.73, 0.08, "bars too narrow")):
+            first.text(x, y, words, ha="center", color="0.35", fontsize=8, bbox=behind, zorder=4)
         figure.legend(*first.get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
     return figure
+
+
+def _line(findings: Findings, label: str) -> dict[str, Any]:
+    """How a model is drawn: the default one wider."""
+    width = 2.4 if label == findings.default else 1.6
+    dashes = {"dashes": DASHES[label]} if label in DASHES else {}
+    return {"color": color(findings, label), "linewidth": width, **dashes}
 
 
 def error_plane_figure(findings: Findings) -> Figure | None:
@@ -257,7 +286,7 @@ def error_plane_figure(findings: Findings) -> Figure | None:
     if not values:
         return None
     norm = LogNorm(min(values), max(values) if max(values) > min(values) else 2 * min(values))
-    return _planes(findings, found, "mean absolute error", norm=norm, cmap="viridis")
+    return _planes(findings, found, "mean absolute error, normalized", norm=norm, cmap="viridis")
 
 
 def coverage_plane_figure(findings: Findings) -> Figure | None:
@@ -267,7 +296,7 @@ def coverage_plane_figure(findings: Findings) -> Figure | None:
     if not found:
         return None
     bar = "share of points inside 90 % intervals"
-    return _planes(findings, found, bar, norm=Normalize(0.0, 1.0), cmap="cividis", marked=0.9)
+    return _planes(findings, found, bar, norm=BoundaryNorm(COVERAGES, 256), cmap="cividis")
 
 
 def case_means(findings: Findings, label: str, key: str) -> dict[tuple[float, float], float]:
@@ -287,7 +316,6 @@ def _planes(
     findings: Findings,
     found: dict[str, dict[tuple[float, float], float]],
     bar_label: str,
-    marked: float | None = None,
     **colors: Any,
 ) -> Figure:
     columns = min(len(found), 2)
@@ -312,8 +340,6 @@ def _planes(
         assert image is not None
         bar = figure.colorbar(image, ax=axes, pad=0.015, aspect=12 * rows + 8, label=bar_label)
         bar.outline.set_visible(False)  # type: ignore[operator]
-        if marked is not None:
-            bar.ax.axhline(marked, color="black", linewidth=1.5)
         if training_box(findings):
             outline = Rectangle((0, 0), 1, 1, fill=False, edgecolor=TRAINING_EDGE, linewidth=1.7)
             words = "training region; what is blank in it was trained on"
@@ -358,62 +384,72 @@ def learning_curve_figure(findings: Findings) -> Figure | None:
         return None
     with rc_context(STYLE):
         figure = Figure(figsize=(7.4, 4.2), layout="constrained")
-        axes = figure.subplots(1, 2, sharex=True, sharey=True)
-        for axis, domain in zip(axes, BOTH, strict=True):
-            for label in labels:
-                points = [(n, findings.value("mae", label, domain, runs=n)) for n in findings.runs(label)]
-                known = [(n, mae) for n, mae in points if mae is not None]
-                if known:
-                    x, y = zip(*known, strict=True)
-                    axis.loglog(x, y, "o-", markersize=4, color=color(findings, label), label=findings.name(label))
-            axis.set_title(DOMAIN_NAMES[domain], loc="left")
-            axis.set_xlabel("training runs")
-            axis.grid(color="0.92", linewidth=0.6, which="both")
-            axis.set_axisbelow(True)
-        ticks = sorted({n for label in labels for n in findings.runs(label)})
-        axes[0].set_xticks(ticks, [str(n) for n in ticks])
-        axes[0].xaxis.set_minor_formatter(NullFormatter())
-        axes[0].yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes[0].yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axes[0].yaxis.set_minor_formatter(NullFormatter())
-        axes[0].set_ylabel("mean absolute error")
-        printed = paper.TABLE["ensemble"]["in_domain"].mae
-        axes[0].axhline(printed, color="0.45", linewidth=0.9, dashes=(4, 3))
-        axes[0].annotate(
-            f"the paper's ensemble, {paper.TRAINING_RUNS} runs, its data", (1.0, printed),
-            xycoords=("axes fraction", "data"), xytext=(-3, 3), textcoords="offset points", ha="right", fontsize=7,
-            color="0.35",
-        )  # fmt: skip
-        handles = {
-            name: handle for axis in axes for handle, name in zip(*axis.get_legend_handles_labels(), strict=True)
-        }
-        figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=4, frameon=False)
+        axes = _panels(figure, findings)
+        for axis, domain in zip(axes, findings.both, strict=True):
+            _draw_learning(axis, findings, labels, domain)
+        first, ticks = axes[0], sorted({n for label in labels for n in findings.runs(label)})
+        first.set_xticks(ticks, [str(n) for n in ticks])
+        first.xaxis.set_minor_locator(NullLocator())
+        first.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        first.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        first.yaxis.set_minor_formatter(NullFormatter())
+        first.set_ylabel("mean absolute error, normalized")
+        if findings.outer:  # the paper's domains, and so its body and conditions
+            _mark_paper(first)
+        figure.legend(*first.get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
     return figure
 
 
+def _panels(figure: Figure, findings: Findings) -> Sequence[Axes]:
+    """A panel in-domain and, where it was tested, one out-of-domain, on the same axes."""
+    return figure.subplots(1, len(findings.both), sharex=True, sharey=True, squeeze=False)[0]
+
+
+def _draw_learning(axis: Axes, findings: Findings, labels: Sequence[str], domain: str) -> None:
+    for label, marker in zip(labels, itertools.cycle(MARKERS), strict=False):
+        points = [(n, findings.value("mae", label, domain, runs=n)) for n in findings.runs(label)]
+        runs, errors = np.array([point for point in points if point[1] is not None], float).reshape(-1, 2).T
+        style = {"color": color(findings, label), "marker": marker, "markersize": 4}
+        axis.loglog(runs, errors, **style, label=findings.name(label))
+    axis.set_title(DOMAIN_NAMES[domain], loc="left")
+    axis.set_xlabel("training runs")
+    axis.grid(color="0.92", linewidth=0.6, which="both")
+    axis.set_axisbelow(True)
+
+
+def _mark_paper(axis: Axes) -> None:
+    """The in-domain error that the paper prints for its ensemble."""
+    printed = paper.TABLE["ensemble"]["in_domain"].mae
+    axis.axhline(printed, color="0.45", linewidth=0.9, dashes=(4, 3))
+    axis.annotate(
+        f"the paper's ensemble, {paper.TRAINING_RUNS} runs, its data", (1.0, printed),
+        xycoords=("axes fraction", "data"), xytext=(-3, 3), textcoords="offset points", ha="right", fontsize=7,
+        color="0.35",
+    )  # fmt: skip
+
+
 def epochs_figure(findings: Findings, label: str = "evidential") -> Figure | None:
-    """Mean and, where it was evaluated, largest evidential standard deviation as training goes on."""
+    """Mean evidential standard deviation on the training points as training goes on."""
     rows = findings.history(label)
-    titles = {"mean_std": "mean standard deviation", "largest_std": "largest standard deviation"}
-    shown = {key: title for key, title in titles.items() if any(row.get(key) for row in rows)}
-    if not shown:
+    if not rows:
         return None
     with rc_context(STYLE):
         figure = Figure(figsize=(7.4, 3.8), layout="constrained")
-        axes = figure.subplots(1, len(shown), sharex=True, squeeze=False)[0]
-        for axis, (key, title) in zip(axes, shown.items(), strict=True):
-            for name, shade in zip(variables(), (BLUE, ORANGE, GREEN, RED), strict=True):
-                points = sorted((row["epoch"], row[key]) for row in rows if row["variable"] == name and row.get(key))
-                if points:
-                    axis.semilogy(*zip(*points, strict=True), color=shade, label=SYMBOLS[name])
-            axis.axhline(1.0, color="0.5", linewidth=0.8, dashes=(4, 3))
-            axis.set_title(title, loc="left")
-            axis.set_xlabel("epoch")
-            axis.grid(color="0.92", linewidth=0.6)
-            axis.set_axisbelow(True)
-        where = "on training points" if rows[0]["domain"] == "train" else "on the in-domain test runs"
-        axes[0].set_ylabel(f"normalized std {where}")
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
+        axis = figure.subplots()
+        for name, style in zip(variables(), VARIABLE_LINES, strict=True):
+            points = sorted((row["epoch"], row["mean_std"]) for row in rows if row["variable"] == name)
+            axis.semilogy(*zip(*points, strict=True), **style, label=SYMBOLS[name])
+        axis.axhline(1.0, color="0.4", linewidth=0.9, dashes=(4, 3))
+        axis.annotate(
+            "std of the fields", (1.0, 1.0), xycoords=("axes fraction", "data"), xytext=(-3, 3),
+            textcoords="offset points", ha="right", color="0.35", fontsize=8,
+        )  # fmt: skip
+        axis.set_title(f"{findings.name(label)}, training points", loc="left")
+        axis.set_xlabel("epoch")
+        axis.set_ylabel("mean standard deviation, normalized")
+        axis.grid(color="0.92", linewidth=0.6)
+        axis.set_axisbelow(True)
+        figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
     return figure
 
 

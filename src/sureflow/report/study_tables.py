@@ -2,9 +2,20 @@
 
 from collections.abc import Iterable, Sequence
 
+from sureflow.evaluate.results import Row
 from sureflow.report import paper
 from sureflow.report.export import Measured, Table
-from sureflow.report.findings import DOMAIN_NAMES, REGION_NAMES, Findings
+from sureflow.report.findings import BOTH, DOMAIN_NAMES, REGION_NAMES, Findings
+
+UQ_NAMES = {
+    "deterministic": "none",
+    "mve": "MVE",
+    "evidential-epistemic": "epistemic",
+    "gp": "GP",
+    "loo": "leave-one-out",
+}
+SCALING_NAMES = {"none": "none", "freestream": "free stream", "log-density": "log density"}
+COORDINATE_NAMES = {"xr": "x, r", "body-fitted": "body-fitted"}
 
 
 def best_of(values: Iterable[float | None]) -> float | None:
@@ -14,49 +25,53 @@ def best_of(values: Iterable[float | None]) -> float | None:
 
 def summary_table(findings: Findings) -> Table:
     """The first screen: error and miscalibration of the paper's kinds and the default model, by domain."""
-    labels, domains = findings.shown or findings.labels, findings.domains
-    rows = []
-    for label in labels:
-        rows.append((findings.name(label), *(_pair(findings, label, labels, domain) for domain in domains)))
+    entries = [(label, findings.runs(label)[-1]) for label in findings.shown or findings.labels]
+    rows = [(findings.name(label), *_pairs(findings, label, runs, entries)) for label, runs in entries]
     caption = (
         "Mean absolute error, and below it the miscalibration area (0 is perfect, 0.5 the worst), in normalized space, "
-        "averaged over the four state variables. Bold: the lowest error of a column."
+        "averaged over the four state variables. Out-of-domain pools the four domains before it. Bold: the lowest error of "
+        "a column."
     )
-    return Table(
-        "summary", caption, ("model", *(DOMAIN_NAMES[domain] for domain in domains)), tuple(rows), "miscalibration"
-    )
+    return Table("summary", caption, ("model", *_headings(findings)), tuple(rows), "miscalibration")
 
 
-def _pair(findings: Findings, label: str, labels: Sequence[str], domain: str) -> Measured:
-    mae = findings.value("mae", label, domain)
-    best = best_of(findings.value("mae", other, domain) for other in labels)
-    return Measured(
-        mae, best=mae is not None and mae == best, companion=findings.value("miscalibration", label, domain)
-    )
+def _headings(findings: Findings) -> list[str]:
+    return [DOMAIN_NAMES[domain] for domain in findings.columns]
+
+
+def _pairs(findings: Findings, label: str, runs: int, entries: Sequence[tuple[str, int]]) -> list[Measured]:
+    """Error and miscalibration of a model in every column, the lowest error of all entries marked."""
+    cells = []
+    for domain in findings.columns:
+        mae = findings.value("mae", label, domain, runs=runs)
+        lowest = best_of(findings.value("mae", other, domain, runs=n) for other, n in entries)
+        area = findings.value("miscalibration", label, domain, runs=runs)
+        cells.append(Measured(mae, best=mae is not None and mae == lowest, companion=area))
+    return cells
 
 
 def appendix_table(findings: Findings) -> Table:
     """The paper's table beside ours, with the spread over the variables."""
     rows = []
-    kinds = [kind for kind in paper.KINDS if kind in findings.labels]
-    for kind in kinds:
+    for kind in findings.kinds:
         for domain in findings.domains:
             printed, ours = paper.TABLE[kind][domain], findings.row(kind, domain) or {}
-            best = best_of(findings.value("mae", other, domain) for other in kinds)
+            least_printed = best_of(paper.TABLE[other][domain].mae for other in paper.KINDS)
+            least = best_of(findings.value("mae", other, domain) for other in findings.kinds)
             rows.append(
                 (
                     findings.name(kind),
                     DOMAIN_NAMES[domain],
-                    Measured(printed.mae, printed.mae_spread, best=kind == "ensemble"),
-                    Measured(ours.get("mae"), ours.get("mae_spread"), best=ours.get("mae") == best is not None),
+                    Measured(printed.mae, printed.mae_spread, best=printed.mae == least_printed),
+                    Measured(ours.get("mae"), ours.get("mae_spread"), best=ours.get("mae") == least is not None),
                     Measured(printed.miscalibration, printed.miscalibration_spread, decimals=2),
                     Measured(ours.get("miscalibration"), ours.get("miscalibration_spread"), decimals=2),
                 )
             )
     caption = (
         "Mean absolute error over all points of a domain and miscalibration area, averaged over the four state variables, "
-        "± their standard deviation over the variables. The paper's columns are its printed appendix table, computed on "
-        "its own CFD data; bold: the lowest error of a domain."
+        "± their standard deviation over the variables, in normalized space. The paper's columns are its printed appendix "
+        "table, computed on its own CFD data. Bold: the lowest error of a domain."
     )
     header = ("model", "domain", "MAE, paper", "MAE, here", "miscalibration, paper", "miscalibration, here")
     return Table("appendix", caption, header, tuple(rows))
@@ -64,29 +79,33 @@ def appendix_table(findings: Findings) -> Table:
 
 def leaderboard_table(findings: Findings) -> Table:
     """Every model and number of training runs: error and miscalibration by domain, the best first."""
-    domains = findings.domains
     entries = [(label, runs) for label in findings.labels for runs in findings.runs(label)]
     entries.sort(key=lambda entry: _rank(findings, *entry))
-    best = {domain: best_of(findings.value("mae", *e[:1], domain, runs=e[1]) for e in entries) for domain in domains}
     rows = []
     for label, runs in entries:
-        described = next(row for row in findings.results.rows if row["label"] == label)
-        cells = []
-        for domain in domains:
-            mae = findings.value("mae", label, domain, runs=runs)
-            wrong = findings.value("miscalibration", label, domain, runs=runs)
-            cells.append(Measured(mae, best=mae is not None and mae == best[domain], companion=wrong))
         seconds = findings.training_seconds(label) if runs == findings.runs(label)[-1] else None
-        name = findings.name(label) + (" (default)" if label == findings.default else "")
-        about = ", ".join(str(described[key]) for key in ("uq", "scaling", "coordinates") if described.get(key))
-        rows.append((name, about, runs, *cells, Measured(seconds)))
-    rows.append(_printed_row(domains))
+        about = _about(findings.described(label))
+        rows.append((findings.name(label), *about, runs, *_pairs(findings, label, runs, entries), Measured(seconds)))
+    if findings.kinds:
+        rows.append(_printed_row(findings.columns))
     caption = (
-        "Every model of this study, ordered by out-of-domain error: mean absolute error, and below it the miscalibration "
-        "area, over the whole field. The last row is the paper's ensemble as printed, on its own data."
+        "Every model of this study, ordered by out-of-domain error (in-domain where no other runs were tested): mean "
+        "absolute error, and below it the miscalibration area, over the whole field, in normalized space. Bold: the lowest "
+        "error of a column."
     )
-    header = ("model", "uq, scaling, coordinates", "runs", *(DOMAIN_NAMES[d] for d in domains), "training (s)")
+    if findings.kinds:
+        caption += " The last row is the paper's ensemble as printed, on its own data."
+    header = ("model", "error bars", "scaling; coordinates", "runs", *_headings(findings), "training (s)")
     return Table("leaderboard", caption, header, tuple(rows), "miscalibration")
+
+
+def _about(row: Row) -> tuple[str, str]:
+    """What gives the error bars, and what the model sees; whole-field models see no coordinates."""
+    bars: str = row["uq"]
+    seen = [SCALING_NAMES[row["scaling"]]]
+    if row["coordinates"] is not None:
+        seen.append(COORDINATE_NAMES[row["coordinates"]])
+    return UQ_NAMES.get(bars, bars), "; ".join(seen)
 
 
 def _rank(findings: Findings, label: str, runs: int) -> float:
@@ -98,9 +117,10 @@ def _rank(findings: Findings, label: str, runs: int) -> float:
 
 
 def _printed_row(domains: Sequence[str]) -> tuple:
-    printed = [paper.TABLE["ensemble"][domain] for domain in domains]
-    cells = (Measured(line.mae, companion=line.miscalibration) for line in printed)
-    return ("Ensemble, as printed", "ensemble, none, xr", paper.TRAINING_RUNS, *cells, Measured(None))
+    """The paper's ensemble; the paper does not pool the outer domains."""
+    printed = [paper.TABLE["ensemble"].get(domain) for domain in domains]
+    cells = (Measured(line.mae, companion=line.miscalibration) if line else Measured(None) for line in printed)
+    return ("Ensemble, as printed", "ensemble", "none; x, r", paper.TRAINING_RUNS, *cells, Measured(None))
 
 
 def coverage_table(findings: Findings) -> Table:
@@ -108,7 +128,7 @@ def coverage_table(findings: Findings) -> Table:
     rows = []
     labels = [*findings.shown, *(["evidential-epistemic"] if "evidential-epistemic" in findings.labels else [])]
     for label in labels:
-        for domain in ("in_domain", "out_of_domain"):
+        for domain in BOTH:
             for region in ("all", "disturbed"):
                 row = findings.row(label, domain, region=region)
                 if row is None or row.get("coverage90") is None:
@@ -119,8 +139,9 @@ def coverage_table(findings: Findings) -> Table:
                 rows.append((findings.name(label), *place, *shares, *scores))
     caption = (
         "Share of points inside central 50, 90 and 95 % intervals (mean over runs), miscalibration area, mean standard "
-        "deviation beside the mean absolute error, root mean square of error/std (1 is right) and CRPS, averaged over the "
-        "variables. Most points of the whole field are undisturbed free stream; the disturbed flow is what counts."
+        "deviation beside the mean absolute error, root mean square of error/std (z-RMS; 1 is right, over 1 the bars are "
+        "too narrow) and continuous ranked probability score (CRPS; lower is better), averaged over the variables, in "
+        "normalized space. The disturbed flow has a pressure over 1.01 times that of the free stream."
     )
     header = (
         "model", "domain", "region", "in 50 %", "in 90 %", "in 95 %", "miscalibration", "mean std", "MAE", "z-RMS", "CRPS",
@@ -148,7 +169,10 @@ def region_table(findings: Findings) -> Table:
                     Measured(u1.get("mean_std")),
                 )
             )
-    caption = "Error and mean standard deviation by region of the flow, in-domain test runs."
+    caption = (
+        "Mean absolute error, mean standard deviation and share of points inside 90 % intervals by region of the flow, "
+        "in-domain test runs, averaged over the variables and for u1 alone, in normalized space."
+    )
     header = ("model", "region", "MAE", "mean std", "in 90 %", "MAE of u1", "mean std of u1")
     return Table("regions", caption, header, tuple(rows))
 
@@ -157,14 +181,17 @@ def relative_error_table(findings: Findings) -> Table:
     """The numbers of the figure of relative errors."""
     rows = []
     for label in findings.labels:
-        for domain in (*findings.domains, "out_of_domain"):
+        for domain in findings.columns:
             for variable in ("u1", "u2", "rho", "T", "mean"):
                 row = findings.row(label, domain, variable)
                 if row is not None:
                     keys = ("relative_error", "relative_error_q25", "relative_error_q75", "miscalibration")
                     cells = (Measured(row.get(key)) for key in keys)
                     rows.append((findings.name(label), DOMAIN_NAMES[domain], variable, *cells, row["n_runs"]))
-    caption = "Relative error per run (mean and quartiles over the test runs) and miscalibration area, by variable."
+    caption = (
+        "Relative error of a run (mean and quartiles over the test runs) and miscalibration area, by variable, in "
+        "normalized space."
+    )
     header = (
         "model",
         "domain",
@@ -188,16 +215,17 @@ def selection_table(findings: Findings) -> Table | None:
     search = findings.results.configuration.get("selection") or {}
     keys = ("learning_rate", "batch", "schedule")
     rows = []
-    for candidate in sorted(candidates, key=lambda c: (c.get("mae") is None, c.get("mae") or 0.0)):
-        taken = all(candidate.get(key) == chosen.get(key) for key in keys)
-        settings = (f"{candidate.get('learning_rate'):g}", candidate.get("batch"), str(candidate.get("schedule")))
-        rows.append((*settings, Measured(candidate.get("mae"), best=taken)))
+    for candidate in sorted(candidates, key=lambda c: (c["mae"] is None, c["mae"])):
+        taken = all(candidate[key] == chosen.get(key) for key in keys)
+        error = "diverged" if candidate["mae"] is None else Measured(candidate["mae"], best=taken)
+        rows.append((f"{candidate['learning_rate']:g}", candidate["batch"], candidate["schedule"], error))
     caption = (
-        f"Learning rate, batch and schedule, which the paper does not give: the deterministic model, "
-        f"{search.get('epochs', 'some')} epochs, mean absolute error on {search.get('held_out', 'some')} training runs held "
-        "out. Bold: taken for all four kinds."
+        f"Learning rate, batch and schedule, which the paper does not give: mean absolute error of the deterministic model "
+        f"after {search.get('epochs', 'some')} epochs on {search.get('held_out', 'some')} training runs that were held out, "
+        "in normalized space. Bold: taken for all networks of the study."
     )
-    return Table("selection", caption, ("learning rate", "batch", "schedule", "MAE held out"), tuple(rows))
+    header = ("learning rate", "batch (points)", "schedule", "MAE on held-out runs")
+    return Table("selection", caption, header, tuple(rows))
 
 
 def all_tables(findings: Findings) -> dict[str, Table]:
