@@ -80,8 +80,9 @@ class Findings:
 
     @cached_property
     def shown(self) -> list[str]:
-        """The paper's kinds and the default model: what the main tables and figures compare."""
-        return self.kinds + [label for label in (self.default,) if label and label not in self.kinds]
+        """What the main tables and figures compare: the paper's kinds and the default model, or all where there is neither."""
+        found = self.kinds + [label for label in (self.default,) if label and label not in self.kinds]
+        return found or self.labels
 
     @cached_property
     def _described(self) -> dict[str, Row]:

@@ -287,19 +287,29 @@ def calibration_section(material: Material) -> str:
 
 
 def leaderboard_section(material: Material) -> str:
+    return material.table("leaderboard", missing="the study has no rows.")
+
+
+def learning_section(material: Material) -> str:
+    if "learning_curves" not in material.tables:
+        return note(
+            "missing", "No model was trained on several numbers of runs: `sureflow curve` does so, or the full preset."
+        )
     return "\n".join(
         [
-            material.table("leaderboard", missing="the study has no rows."),
             material.figure(
                 "learning_curves",
                 "Mean absolute error, averaged over the variables, against the number of training runs.",
-                missing="learning curves need a model trained on several numbers of runs: `sureflow curve`, or the full preset.",
+                missing="run `sureflow report` again.",
             ),
+            material.table("learning_curves", missing="run `sureflow report` again."),
         ]
     )
 
 
 def selection_section(material: Material) -> str:
+    if not material.findings.kinds and "selection" not in material.tables:
+        return ""
     return material.table("selection", missing="training settings were given, not searched for (no selection).")
 
 
@@ -380,6 +390,7 @@ SECTIONS = {
     "Where the error is": where_it_errs,
     "Calibration": calibration_section,
     "Leaderboard": leaderboard_section,
+    "Learning curves": learning_section,
     "Training settings": selection_section,
     "Provenance": provenance_section,
 }

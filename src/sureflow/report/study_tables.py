@@ -25,29 +25,32 @@ def best_of(values: Iterable[float | None]) -> float | None:
 
 def summary_table(findings: Findings) -> Table:
     """The first screen: error and miscalibration of the paper's kinds and the default model, by domain."""
-    entries = [(label, findings.runs(label)[-1]) for label in findings.shown or findings.labels]
-    rows = [(findings.name(label), *_pairs(findings, label, runs, entries)) for label, runs in entries]
+    rows = [(findings.name(label), *_pairs(findings, label, findings.shown)) for label in findings.shown]
+    pooled = " Out-of-domain pools the four domains before it." if findings.outer else ""
     caption = (
         "Mean absolute error, and below it the miscalibration area (0 is perfect, 0.5 the worst), in normalized space, "
-        "averaged over the four state variables. Out-of-domain pools the four domains before it. Bold: the lowest error of "
-        "a column."
+        f"averaged over the state variables.{pooled} Bold: the lowest error of a column."
     )
-    return Table("summary", caption, ("model", *_headings(findings)), tuple(rows), "miscalibration")
+    return Table("summary", caption, ("model", *_headings(findings.columns)), tuple(rows), "miscalibration")
 
 
-def _headings(findings: Findings) -> list[str]:
-    return [DOMAIN_NAMES[domain] for domain in findings.columns]
+def _headings(domains: Sequence[str]) -> list[str]:
+    return [DOMAIN_NAMES[domain] for domain in domains]
 
 
-def _pairs(findings: Findings, label: str, runs: int, entries: Sequence[tuple[str, int]]) -> list[Measured]:
-    """Error and miscalibration of a model in every column, the lowest error of all entries marked."""
+def _pairs(findings: Findings, label: str, labels: Sequence[str]) -> list[Measured]:
+    """Error and miscalibration of a model in every column, marked where no other model's error is lower."""
     cells = []
     for domain in findings.columns:
-        mae = findings.value("mae", label, domain, runs=runs)
-        lowest = best_of(findings.value("mae", other, domain, runs=n) for other, n in entries)
-        area = findings.value("miscalibration", label, domain, runs=runs)
-        cells.append(Measured(mae, best=mae is not None and mae == lowest, companion=area))
+        lowest = best_of(findings.value("mae", other, domain) for other in labels)
+        cell = _pair(findings, label, domain)
+        cells.append(cell._replace(best=cell.value is not None and cell.value == lowest))
     return cells
+
+
+def _pair(findings: Findings, label: str, domain: str, runs: int | None = None) -> Measured:
+    area = findings.value("miscalibration", label, domain, runs=runs)
+    return Measured(findings.value("mae", label, domain, runs=runs), companion=area)
 
 
 def appendix_table(findings: Findings) -> Table:
@@ -78,14 +81,12 @@ def appendix_table(findings: Findings) -> Table:
 
 
 def leaderboard_table(findings: Findings) -> Table:
-    """Every model and number of training runs: error and miscalibration by domain, the best first."""
-    entries = [(label, runs) for label in findings.labels for runs in findings.runs(label)]
-    entries.sort(key=lambda entry: _rank(findings, *entry))
+    """Every model, from the most runs that it was trained on: error and miscalibration by domain, the best first."""
     rows = []
-    for label, runs in entries:
-        seconds = findings.training_seconds(label) if runs == findings.runs(label)[-1] else None
-        about = _about(findings.described(label))
-        rows.append((findings.name(label), *about, runs, *_pairs(findings, label, runs, entries), Measured(seconds)))
+    for label in sorted(findings.labels, key=lambda label: _rank(findings, label)):
+        seconds = Measured(findings.training_seconds(label), decimals=1)
+        about = (*_about(findings.described(label)), findings.runs(label)[-1])
+        rows.append((findings.name(label), *about, *_pairs(findings, label, findings.labels), seconds))
     if findings.kinds:
         rows.append(_printed_row(findings.columns))
     caption = (
@@ -95,7 +96,7 @@ def leaderboard_table(findings: Findings) -> Table:
     )
     if findings.kinds:
         caption += " The last row is the paper's ensemble as printed, on its own data."
-    header = ("model", "error bars", "scaling; coordinates", "runs", *_headings(findings), "training (s)")
+    header = ("model", "error bars", "scaling; coordinates", "runs", *_headings(findings.columns), "training (s)")
     return Table("leaderboard", caption, header, tuple(rows), "miscalibration")
 
 
@@ -108,9 +109,9 @@ def _about(row: Row) -> tuple[str, str]:
     return UQ_NAMES.get(bars, bars), "; ".join(seen)
 
 
-def _rank(findings: Findings, label: str, runs: int) -> float:
-    for domain in ("out_of_domain", "in_domain"):
-        mae = findings.value("mae", label, domain, runs=runs)
+def _rank(findings: Findings, label: str) -> float:
+    for domain in reversed(findings.both):
+        mae = findings.value("mae", label, domain)
         if mae is not None:
             return mae
     return float("inf")
@@ -121,6 +122,23 @@ def _printed_row(domains: Sequence[str]) -> tuple:
     printed = [paper.TABLE["ensemble"].get(domain) for domain in domains]
     cells = (Measured(line.mae, companion=line.miscalibration) if line else Measured(None) for line in printed)
     return ("Ensemble, as printed", "ensemble", "none; x, r", paper.TRAINING_RUNS, *cells, Measured(None))
+
+
+def learning_table(findings: Findings) -> Table:
+    """The numbers of the learning curves."""
+    rows = []
+    for label in findings.labels:
+        for runs in findings.runs(label) if len(findings.runs(label)) > 1 else ():
+            rows.append(
+                (findings.name(label), runs, *(_pair(findings, label, domain, runs) for domain in findings.both))
+            )
+    caption = (
+        "Mean absolute error, and below it the miscalibration area, in normalized space, averaged over the state variables, "
+        "by the number of training runs. Fewer runs than all are chosen to fill the training region."
+    )
+    return Table(
+        "learning_curves", caption, ("model", "runs", *_headings(findings.both)), tuple(rows), "miscalibration"
+    )
 
 
 def coverage_table(findings: Findings) -> Table:
@@ -234,6 +252,7 @@ def all_tables(findings: Findings) -> dict[str, Table]:
         summary_table(findings),
         appendix_table(findings),
         leaderboard_table(findings),
+        learning_table(findings),
         coverage_table(findings),
         region_table(findings),
         relative_error_table(findings),
