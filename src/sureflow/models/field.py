@@ -7,6 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float
+from threadpoolctl import threadpool_limits
 
 from sureflow.errors import SureflowError
 from sureflow.uq.predictive import Predictive
@@ -57,7 +58,11 @@ class FieldModelSettings(ABC):
         """The model of these runs, from normalized inputs and fields."""
         require_distinct(inputs)
         require_runs(inputs, getattr(self, "name"))  # noqa: B009 (a field of every settings class)
-        return self.fitted.from_arrays(self._fit(inputs, fields).arrays())
+        # Matrices of a few hundred rows: beside other work, threads of BLAS that wait for each other cost many times more
+        # than they bring.
+        with threadpool_limits(1, user_api="blas"):
+            model = self._fit(inputs, fields)
+        return self.fitted.from_arrays(model.arrays())
 
 
 def require_distinct(inputs: Inputs) -> None:
