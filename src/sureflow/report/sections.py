@@ -292,9 +292,7 @@ def leaderboard_section(material: Material) -> str:
 
 def learning_section(material: Material) -> str:
     if "learning_curves" not in material.tables:
-        return note(
-            "missing", "No model was trained on several numbers of runs: `sureflow curve` does so, or the full preset."
-        )
+        return note("missing", "No model was trained on several numbers of runs; `sureflow curve` does so.")
     return "\n".join(
         [
             material.figure(
