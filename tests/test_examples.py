@@ -35,4 +35,4 @@ def test_the_papers_experiments(name, head, members):
     assert (experiment.head, experiment.members) == (head, members)
     assert (experiment.model, experiment.train, experiment.split) == (shared.model, shared.train, shared.split)
     assert experiment.model.fourier_octaves == 0
-    assert experiment.coordinates == "xr"
+    assert (experiment.coordinates, experiment.scaling) == ("xr", "none")

@@ -32,8 +32,8 @@ class Experiment(Section):
     """Runs, what to learn from them and how; paths are relative to where the command runs.
 
     `model.name` is a model, or auto: whole-field models are compared by cross-validation and the best one is kept. Without
-    a name it is auto, unless something is given that only networks have. `scaling` is that of the model, or auto: networks
-    have none then, as in the paper, and whole-field models that of the free stream where the runs offer it.
+    a name it is auto, unless something is given that only networks have. `scaling` is that of the model, or auto: that of
+    the free stream where the runs offer it.
 
     `uq` is short for a head and a number of members: deterministic, mve and evidential are one network with that head,
     ensemble is ten deterministic ones. Both can still be given: ten members with the head mve are an ensemble of MVE.

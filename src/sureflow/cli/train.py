@@ -83,11 +83,10 @@ def _train(experiment: "Experiment", tensorboard: Path | None, *, overwrite: boo
     if overwrite:
         _remove_model(folder)  # once the data are known to be good: bad ones cost no model
     comparison, warnings = None, []
+    scaling = best_scaling(training) if experiment.scaling == "auto" else experiment.scaling
     if isinstance(recipe, Recipe):
-        scaling = "none" if experiment.scaling == "auto" else experiment.scaling
         surrogate, warnings = _train_networks(training, recipe, experiment.coordinates, scaling, folder, tensorboard)
     else:
-        scaling = best_scaling(training) if experiment.scaling == "auto" else experiment.scaling
         surrogate, comparison = _fit_fields(training, recipe, scaling)
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / EXPERIMENT, experiment.to_toml().encode())

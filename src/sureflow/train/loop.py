@@ -32,7 +32,8 @@ SCHEDULES: dict[str, Callable[[Float[Array, ""]], Float[Array, ""]]] = {
 
 @dataclass(frozen=True, config=STRICT)
 class TrainSettings:
-    """How to train. Epochs and weight decay are the paper's; what it does not give is our choice.
+    """How to train. Epochs and weight decay are the paper's; what it does not give is our choice, the learning rate by
+    validation in the reference study.
 
     An epoch visits every training run at `points_per_run` freshly drawn points. Weight decay is
     decoupled from the gradient (AdamW, Loshchilov & Hutter 2019).
@@ -41,7 +42,7 @@ class TrainSettings:
     epochs: PositiveInt = 97
     points_per_run: PositiveInt | Literal["all"] = 512
     batch: PositiveInt = 512
-    learning_rate: PositiveFloat = 1e-3
+    learning_rate: PositiveFloat = 1e-2
     schedule: Literal["constant", "cosine"] = "cosine"
     weight_decay: NonNegativeFloat = 1e-4
     seed: NonNegativeInt = 0
