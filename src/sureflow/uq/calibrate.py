@@ -76,7 +76,7 @@ class Calibration:
     runs: int
     exact: bool  # whether the factors' guarantee is a theorem: their runs shaped nothing else
     reach: float  # distance beyond which conditions are refused
-    conditions: tuple[tuple[float, ...], ...] = ()  # of the held-out runs that are not the model's training runs
+    conditions: tuple[tuple[float, ...], ...]  # of the held-out runs that are not the model's training runs
 
     def std(self, own: Fields, displacement: Displacement) -> Fields:
         """Calibrated standard deviation, from the model's own at the nearest condition inside the hull."""
@@ -148,7 +148,9 @@ def fit_calibration(
     # In single precision, as they are kept: what is loaded is what was fitted.
     fitted = {"scale": scale, "pattern": pattern, "exponent": exponent, "trend": trend}
     arrays = {name: np.asarray(array, np.float32) for name, array in fitted.items()}
-    shaped = Calibration(**arrays, factors={}, band_factors={}, runs=len(held_out), exact=exact, reach=reach)
+    shaped = Calibration(
+        **arrays, factors={}, band_factors={}, runs=len(held_out), exact=exact, reach=reach, conditions=()
+    )
     promised = scoring.select(scoring.distance == 0)
     std = shaped.std(promised.std, promised.displacement)
     scores = np.abs(promised.error) / np.maximum(std, TINY)
