@@ -110,8 +110,8 @@ def test_bars_grow_with_distance_on_every_side(calibration):
 
 def assert_bars_grow(calibration):
     for direction in np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [0.7, -0.7]]):
-        steps = np.linspace(0, 0.5, 7)[:, None] * direction
-        std = calibration.std(np.broadcast_to(CLAIMED, (7, *CLAIMED.shape)), steps)
+        steps = np.linspace(0, 1.5, 16)[:, None] * direction
+        std = calibration.std(np.broadcast_to(CLAIMED, (16, *CLAIMED.shape)), steps)
         assert (np.diff(std, axis=0) > 0).all()
 
 

@@ -5,7 +5,7 @@ space). With s the model's own standard deviation, taken at the nearest conditio
 the condition lies beyond the hull on side k (below or above the range of a parameter), as the model sees it (in its inputs)
 and in widths of the training ranges:
 
-    std^2 = (scale s)^2 + sum over sides k of (pattern_k d_k^exponent_k exp(trend_k d_k))^2
+    std^2 = (scale s)^2 + sum over sides k of (pattern_k d_k^exponent_k exp(trend_k min(d_k, CARRIED)))^2
 
 `scale` is fitted to runs that were held out inside the hull; the others to runs left out side by side, so that the outermost
 are predicted from afar. Patterns are fields of their own because an extrapolation goes wrong elsewhere in the flow than an
@@ -39,6 +39,8 @@ BySide = Float[np.ndarray, "side variable"]
 EXTRAPOLATION = "extrapolation"
 
 FEWEST_HELD_OUT = 5
+# With fewer held-out runs inside the hull, those outside help to fit the scale, which errs on the wide side.
+FEWEST_INSIDE = 3
 # A refusal comes at this many times the farthest distance that was taught, and at DEFAULT_REACH at the latest.
 REACH = 2.0
 # Points whose bars are below this share of their run's root mean square (the free stream ahead of a shock, where nothing
@@ -49,6 +51,8 @@ PRIOR_RUNS = 10
 # Exponents outside of these are noise of few runs.
 EXPONENTS = (0.5, 3.0)
 STEEPEST_TREND = 8.0
+# How far beyond the edge a trend is carried on, in widths of the inputs: farther than the runs could show it.
+CARRIED = 0.5
 FEWEST_FOR_A_TREND = 10
 # A run teaches a side when this share of its displacement goes there.
 MOSTLY = 0.9
@@ -144,7 +148,8 @@ def fit_calibration(
     scale = _local_scale(shaping)
     taught = shaping if sides is None else joined([shaping, sides])
     pattern, exponent, trend = _widening(taught, scale)
-    reach = min(REACH * float(taught.distance.max()), DEFAULT_REACH)
+    farthest = taught.distance[_teaches(taught.displacement).any(axis=1)].max(initial=0.0)
+    reach = min(REACH * float(farthest), DEFAULT_REACH)
     # In single precision, as they are kept: what is loaded is what was fitted.
     fitted = {"scale": scale, "pattern": pattern, "exponent": exponent, "trend": trend}
     arrays = {name: np.asarray(array, np.float32) for name, array in fitted.items()}
@@ -198,7 +203,7 @@ def _halves(runs: HeldOutRuns, seed: int) -> tuple[HeldOutRuns, HeldOutRuns]:
 def _local_scale(runs: HeldOutRuns) -> Float[np.ndarray, "variable point"]:
     """By which the model's own bars are multiplied, at every point, from runs inside the hull where there are enough."""
     inside = runs.distance == 0
-    chosen = runs.select(inside) if inside.sum() >= FEWEST_HELD_OUT else runs
+    chosen = runs.select(inside) if inside.sum() >= FEWEST_INSIDE else runs
     score = np.abs(chosen.error) / np.maximum(chosen.std, TINY)
     counted = counted_points(chosen.std)
     typical = np.array([np.median(score[:, v][counted[:, v]]) for v in range(score.shape[1])]) / ndtri(0.75)
@@ -219,13 +224,12 @@ def _widening(
     inset = np.stack([runs.position, 1.0 - runs.position], axis=2).reshape(beyond.shape)
     shape = (beyond.shape[1], *scale.shape)
     pattern, exponent, trend = np.zeros(shape), np.ones(shape[:2]), np.zeros(shape[:2])
-    taught = np.zeros(shape[0], bool)
-    for side in range(shape[0]):
-        teaches = (beyond[:, side] > 0) & (beyond[:, side] >= MOSTLY * np.linalg.norm(beyond, axis=1))
-        if teaches.any():
-            distance, location = beyond[teaches, side], -inset[teaches, side]
-            pattern[side], exponent[side], trend[side] = _side(runs.select(teaches), distance, location, scale)
-            taught[side] = True
+    teaches = _teaches(runs.displacement)
+    taught = teaches.any(axis=0)
+    for side in np.flatnonzero(taught):
+        by = teaches[:, side]
+        distance, location = beyond[by, side], -inset[by, side]
+        pattern[side], exponent[side], trend[side] = _side(runs.select(by), distance, location, scale)
     if taught.any():
         pattern[~taught] = pattern[taught].max(axis=0)
         exponent[~taught] = exponent[taught].min(axis=0)
@@ -250,9 +254,15 @@ def _side(
     return pattern * np.array(level)[:, None], exponent, trend
 
 
+def _teaches(displacement: Displacement) -> Bool[np.ndarray, "case side"]:
+    """Which runs teach how bars widen on a side: those that lie beyond it and hardly beyond another."""
+    beyond = _by_side(displacement)
+    return (beyond > 0) & (beyond >= MOSTLY * np.linalg.norm(beyond, axis=1, keepdims=True))
+
+
 def _growth(distance: np.ndarray, location: np.ndarray, exponent: np.ndarray, trend: np.ndarray) -> np.ndarray:
     """distance^exponent exp(trend location), with the location in widths beyond the edge of the domain."""
-    return distance**exponent * np.exp(trend * location)
+    return distance**exponent * np.exp(trend * np.minimum(location, CARRIED))
 
 
 def _fit_growth(
@@ -261,8 +271,8 @@ def _fit_growth(
     """Exponent and trend of size = a distance^exponent exp(trend location), by least squares of logarithms over runs.
 
     What the runs do not vary in stays at its default: growth in proportion, no trend. Where errors fall towards the edge,
-    as they do where the flow becomes independent of Mach and Reynolds number, the trend is carried on beyond it, but only so
-    far that bars still grow with distance wherever an answer is given.
+    as they do where the flow becomes independent of Mach and Reynolds number, the trend is carried on beyond it, but not so
+    steep that bars would shrink with distance.
     """
     log_size, log_distance = np.log(np.maximum(size, TINY)), np.log(distance)
     exponent, trend = np.ones(size.shape[1]), np.zeros(size.shape[1])
@@ -273,7 +283,7 @@ def _fit_growth(
         columns.append(location)
     found = np.linalg.lstsq(np.stack(columns, axis=1), log_size, rcond=None)[0]
     exponent = np.clip(found[1], *EXPONENTS)
-    return exponent, np.clip(found[2], -exponent / DEFAULT_REACH, STEEPEST_TREND) if len(found) > 2 else trend
+    return exponent, np.clip(found[2], -exponent / CARRIED, STEEPEST_TREND) if len(found) > 2 else trend
 
 
 def _best_level(

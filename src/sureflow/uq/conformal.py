@@ -35,6 +35,7 @@ def mean_factor(scores: Scores, level: float) -> float:
     order = np.argsort(values)
     # Sum over runs of the share of points strictly above each score, were that score the factor.
     outside = len(scores) - np.cumsum(weights[order])
+    outside[-1] = 0.0  # where rounding would leave a little
     return float(values[order][np.argmax(outside <= allowed)])
 
 

@@ -20,7 +20,7 @@ DEFAULT_REACH = 0.5
 MOST_RUNS_OF_A_HULL = 3000
 # Distances below this are rounding.
 RESOLUTION = 1e-9
-# Where flight physics ends, for parameters of these names.
+# Where the physics of our solver ends, for parameters of these names; runs from beyond have limits of their own.
 PHYSICAL_LIMITS: Mapping[str, tuple[float, float]] = {
     "mach": (LOWEST_MACH, HIGHEST_MACH),
     "altitude_km": (0.0, HIGHEST_KM),
@@ -161,11 +161,12 @@ class TrainingDomain:
         )
 
     def _impossible(self, condition: Float[np.ndarray, " parameter"]) -> str:
-        for name, value in zip(self.names, condition, strict=True):
+        for column, (name, value) in enumerate(zip(self.names, condition, strict=True)):
             if not np.isfinite(value):
                 return f"{name}={value} is not a finite number"
             low, high = self.limits.get(name, (-np.inf, np.inf))
-            if not low <= value <= high:
+            other_physics = self.lower[column] < low or self.upper[column] > high
+            if not (low <= value <= high or other_physics):
                 return f"{name}={value:g} is outside {low:g}..{high:g}, where its physics is known"
         return ""
 
