@@ -90,6 +90,7 @@ def test_the_resolved_experiment_reads_back_equal(overrides, given):
         ("coordinates=polar", "coordinates='polar': Input should be 'xr' or 'body-fitted'"),
         ("uq=gaussian", "uq='gaussian' is none of deterministic, mve, evidential, ensemble"),
         ("train.epochs", "must read key=value"),
+        ("runs.kind=3", "has no settings below it"),
         ("split.kind=other", "split: Input tag 'other'"),
         ("scaling=other", "scaling='other': Input should be 'auto', 'none', 'freestream' or 'log-density'"),
         ("model.name=other", "model: Input tag 'other'"),

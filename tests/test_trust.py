@@ -5,6 +5,7 @@ import synthetic
 from sureflow import artifact, trust
 from sureflow.data.dataset import Dataset
 from sureflow.errors import SureflowError
+from sureflow.evaluate.held_out import held_out
 from sureflow.heads import Deterministic
 from sureflow.learn import learn
 from sureflow.models import DeepONetSettings, InterpolationSettings
@@ -65,6 +66,38 @@ def test_unseen_runs_calibrate_with_a_guarantee_and_training_runs_do_not_count(s
     assert fitted.runs == 24
     np.testing.assert_array_equal(np.array(fitted.conditions), UNSEEN)
     assert not trust.calibrate(surrogate, both, folds=True).calibrations["fields"].exact
+
+
+def test_runs_that_calibrated_are_kept_with_the_model_and_never_tested(surrogate, tmp_path):
+    both = runs(np.concatenate([TRAINED, UNSEEN]))
+    artifact.save(trust.calibrate(surrogate, both), tmp_path / "model")
+    with pytest.raises(SureflowError, match="were trained on or calibrated with"):
+        held_out(both, artifact.load(tmp_path / "model"))
+    more = runs(np.concatenate([TRAINED, UNSEEN, [[23.4, 44.4]]]))
+    tested = held_out(more, artifact.load(tmp_path / "model"))
+    assert np.logical_or.reduce(list(tested.test.values())).nonzero()[0].tolist() == [len(both.parameters)]
+
+
+def test_other_runs_at_the_training_conditions_are_refused(surrogate):
+    other = runs(TRAINED)
+    other.fields[:] *= 1.01
+    with pytest.raises(SureflowError, match="are not those that it was trained on"):
+        trust.calibrate(surrogate, other, folds=True)
+
+
+def test_missing_values_of_unseen_runs_are_refused(surrogate):
+    both = runs(np.concatenate([TRAINED, UNSEEN]))
+    both.fields[-1, 0, 0] = np.nan
+    with pytest.raises(SureflowError, match="has 1 missing or non-finite values"):
+        trust.calibrate(surrogate, both)
+
+
+def test_predictions_carry_intervals_that_hold_their_share(by_folds):
+    found = by_folds.predict(mach=UNSEEN[:, 0], altitude_km=UNSEEN[:, 1])
+    truth = runs(UNSEEN).fields[:, by_folds.names.index("T")].reshape(found.T.shape)
+    inside = np.abs(found.T - truth) <= found.T_interval90
+    assert 0.8 <= inside.mean() <= 0.99
+    assert (found.T_band90 > found.T_interval90).all()
 
 
 def test_only_the_runs_of_the_model_are_read_by_folds(surrogate, by_folds):

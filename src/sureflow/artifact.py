@@ -17,6 +17,7 @@ from safetensors.numpy import save as save_tensors
 from sureflow.data.dataset import Mesh
 from sureflow.data.normalize import Normalizer
 from sureflow.data.scaling import AnyScaling, NoScaling
+from sureflow.data.schema import describe_gas, gas_from
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 from sureflow.heads import AnyHead
@@ -111,6 +112,7 @@ class Manifest(Section):
     versions: dict[str, str]
     scaling: AnyScaling = NoScaling()
     calibration: dict[str, Any] | None = None
+    gas: dict[str, Any] | None = None
     # The arrays of a whole-field model, whose sizes follow from the data; those of networks follow from the settings.
     arrays: dict[str, ArrayForm] | None = None
 
@@ -166,6 +168,7 @@ def load(folder: str | Path) -> Surrogate:
         data_checksum=manifest.data_checksum,
         scaling=manifest.scaling,
         calibration=manifest.calibration,
+        gas=None if manifest.gas is None else gas_from(manifest.gas),
     )
 
 
@@ -213,6 +216,7 @@ def _manifest(surrogate: Surrogate, weights_checksum: str) -> Manifest:
         versions={package: importlib.metadata.version(package) for package in VERSIONED},
         scaling=surrogate.scaling,  # type: ignore[arg-type]
         calibration=None if surrogate.calibration is None else dict(surrogate.calibration),
+        gas=None if surrogate.gas is None else describe_gas(surrogate.gas),
         arrays=_array_forms(surrogate),
     )
 

@@ -106,7 +106,8 @@ def read_experiment(
 
 def _named_model(section: dict[str, Any], name: str) -> dict[str, Any]:
     """The settings of the file if they are that model's, else its defaults."""
-    return {"name": name} | (section if section.get("name", name) == name else {})
+    its_own = isinstance(section, dict) and section.get("name", name) == name
+    return {"name": name} | (section if its_own else {})
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -124,6 +125,8 @@ def _override(values: dict[str, Any], override: str) -> None:
     *sections, key = name.strip().split(".")
     for section in sections:
         values = values.setdefault(section, {})
+        if not isinstance(values, dict):
+            raise SureflowError(f"--set {override!r}: {section}={values!r} is a value and has no settings below it")
     try:
         values[key] = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

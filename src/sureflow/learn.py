@@ -14,7 +14,7 @@ from sureflow.data.normalize import Normalizer, TrainingView
 from sureflow.data.scaling import scaling_of
 from sureflow.models import FieldModelSettings
 from sureflow.surrogate import Surrogate
-from sureflow.train.checkpoint import load_checkpoint, save_checkpoint
+from sureflow.train.checkpoint import fingerprint_of, load_checkpoint, save_checkpoint
 from sureflow.train.loop import EpochReport, Recipe, Training, fit
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -45,6 +45,12 @@ def learn(
         fingerprint = _fingerprint(training, recipe, coordinates, scaling)
         weights = _train(normalizer.training_view(scaled, coordinates), recipe, checkpoint, fingerprint, on_epoch)
     return Surrogate.of(training, recipe, coordinates, normalizer, weights, transform)
+
+
+def continues(folder: Path, training: Dataset, recipe: Recipe, coordinates: str, scaling: str) -> bool:
+    """Whether the folder has a checkpoint of this very training."""
+    checkpoint = folder / CHECKPOINT
+    return checkpoint.exists() and fingerprint_of(checkpoint) == _fingerprint(training, recipe, coordinates, scaling)
 
 
 def _normalized_fields(scaled: Dataset, normalizer: Normalizer) -> np.ndarray:

@@ -16,6 +16,7 @@ from sureflow.data.normalize import Normalizer
 from sureflow.data.scaling import NoScaling, Scaling
 from sureflow.errors import SureflowError
 from sureflow.models import FieldModel, FieldModelSettings
+from sureflow.physics.gas import Gas
 from sureflow.train.loop import Recipe
 from sureflow.uq.calibrate import Calibration, calibrated
 from sureflow.uq.domain import Standing, TrainingDomain
@@ -24,6 +25,7 @@ from sureflow.uq.predictive import Predictive
 
 METERS = {"units": "m"}
 UNSCALED = NoScaling()
+LEVEL = 0.9  # of the intervals that predictions carry
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Surrogate:
     data_checksum: str
     scaling: Scaling = UNSCALED
     calibration: Mapping[str, Any] | None = None
+    gas: Gas | None = None  # of the runs, where it is known: what quantities of interest are read off with
 
     @classmethod
     def of(
@@ -70,6 +73,7 @@ class Surrogate:
             domain=TrainingDomain(training.parameter_names, training.parameters),
             data_checksum=training.checksum,
             scaling=scaling,
+            gas=training.gas,
         )
 
     @property
@@ -102,8 +106,7 @@ class Surrogate:
         )
         if points is None:
             return on_mesh
-        parts = {name: self._at_points(np.asarray(part), points) for name, part in on_mesh.parts.items()}
-        return Predictive(self.raw_predictive(conditions, points).mean, parts)
+        return Predictive(self.raw_predictive(conditions, points).mean, self._parts_at(on_mesh, points))
 
     @cached_property
     def calibrations(self) -> dict[str, Calibration]:
@@ -148,8 +151,7 @@ class Surrogate:
         physical = self.scaling.physical(self.normalizer.physical(normalized), conditions)
         if points is None or not isinstance(self.weights, FieldModel):
             return physical
-        parts = {name: self._at_points(np.asarray(part), points) for name, part in physical.parts.items()}
-        return Predictive(self._at_points(np.asarray(physical.mean), points), parts)
+        return Predictive(self._at_points(np.asarray(physical.mean), points), self._parts_at(physical, points))
 
     @property
     def has_samples(self) -> bool:
@@ -185,6 +187,11 @@ class Surrogate:
             return self.mesh_points[self.coordinates]
         return points_in(self.coordinates, self.mesh_points, self.mesh, points)
 
+    def _parts_at(self, on_mesh: Predictive, points: Float[np.ndarray, "point 2"]) -> dict[str, np.ndarray]:
+        """The parts at points. Beyond the outermost cell centers a line through two of them may end below zero."""
+        parts = {name: self._at_points(np.asarray(part), points) for name, part in on_mesh.parts.items()}
+        return {name: np.maximum(part, 0.0) for name, part in parts.items()}
+
     def _at_points(
         self, fields: Float[np.ndarray, "case variable cell"], points: Float[np.ndarray, "point 2"]
     ) -> Float[np.ndarray, "case variable point"]:
@@ -207,8 +214,9 @@ class Surrogate:
         For every variable u: `u`, its standard deviation `u_std`, and the parts of that as `u_std_<part>`; over the
         cells (j, i) of a structured training mesh, else over (point); with (case) before them for several conditions.
         The attribute `verdict` says whether a condition lies outside the training domain; one that is too far out is
-        answered with `extrapolate` only. A calibrated model's own standard deviation stays in `u_std_raw`, and the
-        attribute `bars` says what the bars are worth.
+        answered with `extrapolate` only. A calibrated model's own standard deviation stays in `u_std_raw`; its intervals
+        are u +- `u_interval90` for 90 % of the points of a run and u +- `u_band90` for the whole field with 90 %
+        confidence, where enough runs were held out to tell. The attribute `bars` says what the bars are worth.
         """
         conditions = self._conditions(parameters)
         if not extrapolate:
@@ -251,9 +259,9 @@ def _labelled(
     arrays = {"": predictive.mean} | {f"_std_{name}": part for name, part in predictive.parts.items()}
     if predictive.std is not None:
         arrays["_std"] = predictive.std
-    own = surrogate.raw_predictive(conditions, points).std if surrogate.calibration else None
-    if own is not None:
-        arrays["_std_raw"] = own
+    if surrogate.calibration is not None:
+        own = surrogate.raw_predictive(conditions, points).std
+        arrays |= ({} if own is None else {"_std_raw": own}) | _intervals(surrogate, np.asarray(predictive.std))
     shape = tuple(space.sizes[dim] for dim in space["x"].dims)
     fields = {
         name + suffix: (("case", *space["x"].dims), values[:, variable].reshape(-1, *shape), {"units": unit})
@@ -267,13 +275,25 @@ def _labelled(
     return space.assign(fields).assign(extrapolation=extrapolation).assign_coords(parameters).assign_attrs(attributes)
 
 
+def _intervals(surrogate: Surrogate, std: Float[np.ndarray, "case variable point"]) -> dict[str, np.ndarray]:
+    """Half widths of the 90 % intervals, point by point and for the whole field, where enough runs were held out."""
+    fitted = surrogate.calibrations["fields"]
+    widths = {}
+    if np.isfinite(fitted.factors[LEVEL]).all():
+        widths["_interval90"] = fitted.half_width(std, LEVEL)
+    if np.isfinite(fitted.band_factors[LEVEL]).all():
+        widths["_band90"] = fitted.half_width(std, LEVEL, simultaneous=True)
+    return widths
+
+
 def _bars(surrogate: Surrogate) -> str:
     """What the bars of a prediction are worth, in a sentence."""
     if surrogate.calibration is None:
         return "uncalibrated: the model's own"
     fitted = surrogate.calibrations["fields"]
-    how = "runs that took part in nothing else" if fitted.exact else "folds over the training runs"
-    return f"calibrated with {fitted.runs} held-out runs ({how}); coverage is promised inside the training hull only"
+    by = "runs that the model had not seen" if fitted.exact else "runs left out in folds over the training runs"
+    beyond = "" if fitted.reach else "; beyond it bars are not widened, since no run taught how"
+    return f"calibrated with {fitted.runs} {by}; intervals are promised inside the training hull only{beyond}"
 
 
 def _cells(mesh: Mesh, centers: Float[np.ndarray, "point 2"]) -> xarray.Dataset:

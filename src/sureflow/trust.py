@@ -91,7 +91,9 @@ def calibrate(
     """
     runs = matched(runs, surrogate)
     basis = basis_of(surrogate, runs, folds=folds)
-    training = runs.select(basis.training)
+    training, unseen = runs.select(basis.training), runs.select(basis.unseen)
+    _require_same_runs(surrogate, training)
+    unseen.require_finite()
     sides = side_folds(training.parameters) if _can_refit(surrogate, training) else []
     everyone = random_folds(*_sizes(training)) if basis.by_folds else []
     total = len(sides) + len(everyone)
@@ -111,7 +113,6 @@ def calibrate(
         held_out = rehearse(everyone, 0)
     else:
         trained_on = surrogate.domain.parameters
-        unseen = runs.select(basis.unseen)
         held_out = unseen_predictions(
             surrogate.raw_predictive, unseen, trained_on, surrogate.trusted_domain, surrogate.unit, observe
         )
@@ -122,9 +123,20 @@ def calibrate(
         sided = None if left_out is None else left_out.quantities()
         fitted["quantities"] = fit_calibration(held_out.quantities(), sided, exact=exact)
     if not basis.by_folds:
-        conditions = tuple(map(tuple, runs.parameters[basis.unseen].tolist()))
+        conditions = tuple(map(tuple, unseen.parameters.tolist()))
         fitted = {name: replace(one, conditions=conditions) for name, one in fitted.items()}
     return replace(surrogate, calibration={name: one.to_dict() for name, one in fitted.items()})
+
+
+def _require_same_runs(surrogate: Surrogate, training: Dataset) -> None:
+    """Runs at all of the model's training conditions must be its training runs: others would calibrate other physics."""
+    complete = len(training.parameters) == len(surrogate.domain.parameters)
+    if complete and training.checksum != surrogate.data_checksum:
+        raise SureflowError(
+            f"the {len(training.parameters)} runs at the model's training conditions are not those that it was trained on "
+            f"(checksum {training.checksum[:12]}, the model's {surrogate.data_checksum[:12]}): give the store of its "
+            "training runs, or one without these conditions"
+        )
 
 
 def refit(surrogate: Surrogate) -> Callable[[Dataset], Predict]:
@@ -151,7 +163,7 @@ def body_of(surrogate: Surrogate, gas: Gas | None = None, wall: Wall | None = No
     """What quantities of interest need, or None where the model's fields are not those of a flight condition on a body."""
     if surrogate.mesh is None or surrogate.names != tuple(VARIABLES) or surrogate.domain.names != tuple(PARAMETERS):
         return None
-    return Body.on(surrogate.mesh, gas or PerfectGas(), wall)
+    return Body.on(surrogate.mesh, gas or surrogate.gas or PerfectGas(), wall)
 
 
 def observer(body: Body) -> Observe:

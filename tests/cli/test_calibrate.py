@@ -41,7 +41,7 @@ def test_a_model_is_calibrated_in_place(model):
     assert after.calibration is not None
     condition = np.array([[22.0, 41.0]])
     np.testing.assert_array_equal(after.predictive(condition).mean, before.predictive(condition).mean)
-    assert "calibrated with 25 held-out runs" in after.predict(mach=22, altitude_km=41).attrs["bars"]
+    assert "calibrated with 25 runs left out in folds" in after.predict(mach=22, altitude_km=41).attrs["bars"]
 
 
 def test_runs_of_another_mesh_are_refused(model, tmp_path):

@@ -18,6 +18,7 @@ import sureflow
 import synthetic
 from sureflow.cli import app
 from sureflow.errors import SureflowError
+from sureflow.train.checkpoint import epochs_done
 
 SMALL = ["model.encoder_width=4", "model.decoder_width=8", "model.decoder_layers=1", "train.batch=64", "members=2"]
 
@@ -110,6 +111,30 @@ def test_data_that_cannot_be_learned_from_cost_no_model(runs, model, tmp_path):
     with pytest.raises(SureflowError, match="leaves none to train on"):
         run(arguments(runs, copy, "--overwrite", "--set=split.kind=random", "--set=split.test_runs=25"))
     assert {path.name: path.read_bytes() for path in copy.iterdir()} == before
+
+
+def test_a_replacement_that_was_killed_goes_on_and_the_old_model_stays_until_then(runs, model, tmp_path):
+    copy = shutil.copytree(model, tmp_path / "copy")
+    command = arguments(runs, copy, "--overwrite", epochs=120)
+    kill_after_checkpoint(command, copy / "checkpoint.safetensors")
+    assert (copy / "model.json").read_bytes() == (model / "model.json").read_bytes()
+    done = epochs_done(copy / "checkpoint.safetensors")
+    assert f"going on after epoch {done}" in run(command)
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "experiment.toml"])
+def test_files_of_the_users_own_are_no_place_for_a_model(runs, tmp_path, name):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / name).write_text("mine")
+    with pytest.raises(SureflowError, match=f"holds other files than a model's, such as {name}"):
+        run(arguments(runs, tmp_path / "mine", "--overwrite"))
+    assert (tmp_path / "mine" / name).read_text() == "mine"
+
+
+def test_an_output_that_cannot_be_a_folder_is_refused_before_training(runs, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SureflowError, match="file cannot be written"):
+        run(arguments(runs, tmp_path / "file"))
 
 
 def test_the_best_model_is_kept_and_the_table_shown(runs, tmp_path):

@@ -105,3 +105,9 @@ def test_the_summary_of_several_conditions():
     assert DOMAIN.summary(conditions[:1]) == DOMAIN.summary(conditions[[0, 0]]) == "inside"
     assert DOMAIN.summary(conditions).startswith("2 of 3 conditions are extrapolated; the farthest: ")
     assert "altitude_km=80" in DOMAIN.summary(conditions)
+
+
+def test_runs_from_beyond_our_solvers_physics_have_their_own_limits():
+    domain = TrainingDomain(("mach",), np.linspace(0.3, 0.9, 7)[:, None])
+    assert domain.judge(np.array([0.5])).standing == Standing.INSIDE
+    assert domain.judge(np.array([1.0])).standing == Standing.EXTRAPOLATED

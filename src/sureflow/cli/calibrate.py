@@ -21,12 +21,14 @@ def calibrate(
     """Calibrate the error bars of a model, by runs that it has not seen.
 
     Runs that the model was trained on do not count as unseen. When no others are given, the model is fitted again to parts
-    of its training runs and tested on the rest. In either case sides of the training domain are left out, which teaches how
-    bars grow beyond it. Means stay as they are.
+    of its training runs and tested on the rest. Sides of the training domain are left out as well, which teaches how bars
+    grow beyond it; that too needs the training runs in the store, and a model that is quick to fit again. Means stay as they
+    are.
     """
     from sureflow import artifact, trust
     from sureflow.cli.console import Bar, err, out
     from sureflow.data.dataset import Dataset
+    from sureflow.data.store import explain_writing
     from sureflow.evaluate.held_out import matched
     from sureflow.runtime import keep_compiled_programs
 
@@ -43,7 +45,8 @@ def calibrate(
             bar.update(done / total, f"refit {done} of {total}")
 
         fitted = trust.calibrate(surrogate, dataset, folds=folds, observe=observe, on_refit=on_refit)
-    artifact.save(fitted, model)
+    with explain_writing(model):
+        artifact.save(fitted, model)
     out.print(_summary(fitted.calibrations["fields"].factors[0.9], fitted.names, fitted.trusted_domain.reach))
 
 
@@ -54,5 +57,13 @@ def _summary(factors: tuple[float, ...], names: tuple[str, ...], reach: float) -
         shares = ", ".join(f"{name} {factor:.2f}" for name, factor in zip(names, factors, strict=True))
         intervals = f"90 % intervals reach, in standard deviations: {shares} (1.64 for a Gaussian)"
     else:
-        intervals = "too few held-out runs for 90 % intervals: at least 9 are needed"
-    return f"calibrated; {intervals}\nconditions farther than {reach:.0%} of the training ranges are refused"
+        intervals = (
+            "too few held-out runs inside the training hull for 90 % intervals: 9 are needed, 18 where the model has not "
+            "seen them, since half of those shape the bars"
+        )
+    outside = (
+        f"conditions farther than {reach:.0%} of the training ranges are refused"
+        if reach
+        else "conditions outside the training hull are refused: no run taught how bars grow there; the training runs would"
+    )
+    return f"calibrated; {intervals}\n{outside}"

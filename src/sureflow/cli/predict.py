@@ -64,9 +64,12 @@ def predict(
 def quantities_of_interest(surrogate: "Surrogate", mach: float, altitude_km: float) -> dict[str, str]:
     """Stand-off, pressures and drag at one condition, with bars where the model has any; none for fields of other kinds."""
     from sureflow import trust
+    from sureflow.physics.atmosphere import HIGHEST_KM
+    from sureflow.physics.free_stream import HIGHEST_MACH, LOWEST_MACH
 
     body = trust.body_of(surrogate)
-    if body is None:
+    in_flight = LOWEST_MACH <= mach <= HIGHEST_MACH and 0.0 <= altitude_km <= HIGHEST_KM
+    if body is None or not in_flight:
         return {}
     found = trust.quantities(surrogate, body, mach=mach, altitude_km=altitude_km)
     texts = {}
@@ -84,8 +87,11 @@ def read_columns(path: Path, names: tuple[str, ...]) -> dict[str, "np.ndarray"]:
 
     try:
         table = pandas.read_csv(path)
-        return {name: table[name].to_numpy(float) for name in names}
+        columns = {name: table[name].to_numpy(float) for name in names}
     except KeyError as missing:
         raise SureflowError(f"{path} has no column {missing}; needed: {', '.join(names)}") from None
     except (OSError, ValueError) as error:
         raise SureflowError(f"{path} cannot be read: {error}") from None
+    if table.empty:
+        raise SureflowError(f"{path} has no rows below its header: give at least one")
+    return columns

@@ -35,6 +35,7 @@ def train(
 ) -> None:
     """Train a surrogate. Networks that are stopped at any moment and started again go on from their last epoch."""
     from sureflow.config import read_experiment
+    from sureflow.data.store import explain_writing
     from sureflow.runtime import keep_compiled_programs
 
     keep_compiled_programs()
@@ -42,26 +43,28 @@ def train(
     runs = None if is_toml else source
     given = {"runs": runs, "output": output, "uq": uq, "model": model, "scaling": scaling}
     experiment = read_experiment(source if is_toml else None, settings or [], **given)
-    if not overwrite:
-        _refuse_finished(experiment.output)
-    _train(experiment, tensorboard, overwrite=overwrite)
+    with explain_writing(experiment.output):
+        _refuse_other_files(experiment.output, overwrite=overwrite)
+        _train(experiment, tensorboard, overwrite=overwrite)
 
 
-def _refuse_finished(folder: Path) -> None:
-    """A finished model is not replaced; what an interrupted training left is kept and continued."""
-    from sureflow.artifact import MANIFEST
-    from sureflow.errors import SureflowError
-
-    if (folder / MANIFEST).exists():
-        raise SureflowError(f"{folder} holds a trained model: choose another folder or pass --overwrite")
-
-
-def _remove_model(folder: Path) -> None:
+def _refuse_other_files(folder: Path, *, overwrite: bool) -> None:
+    """Only a model, or what an interrupted training of one left, may be in the folder; a finished model needs the flag."""
     from sureflow.artifact import MANIFEST, WEIGHTS
+    from sureflow.data.store import refuse_nameless
+    from sureflow.errors import SureflowError
     from sureflow.learn import CHECKPOINT
 
-    for name in (MANIFEST, WEIGHTS, CHECKPOINT, EVENTS, EXPERIMENT, PROVENANCE):
-        (folder / name).unlink(missing_ok=True)
+    refuse_nameless(folder)
+    found = sorted(path.name for path in folder.iterdir() if path.name[0] != ".") if folder.exists() else []
+    others = sorted(set(found) - {MANIFEST, WEIGHTS, CHECKPOINT, EVENTS, EXPERIMENT, PROVENANCE})
+    # An experiment is the last file before a model: alone, it is a user's own.
+    if others or found == [EXPERIMENT]:
+        raise SureflowError(
+            f"{folder} holds other files than a model's, such as {(others or found)[0]}: choose another folder"
+        )
+    if MANIFEST in found and not overwrite:
+        raise SureflowError(f"{folder} holds a trained model: choose another folder or pass --overwrite")
 
 
 def _train(experiment: "Experiment", tensorboard: Path | None, *, overwrite: bool) -> None:
@@ -70,7 +73,7 @@ def _train(experiment: "Experiment", tensorboard: Path | None, *, overwrite: boo
     from sureflow.data.dataset import Dataset
     from sureflow.data.scaling import best_scaling
     from sureflow.files import write_atomically
-    from sureflow.learn import CHECKPOINT
+    from sureflow.learn import CHECKPOINT, continues
     from sureflow.train.loop import Recipe
 
     began = time.perf_counter()
@@ -80,21 +83,26 @@ def _train(experiment: "Experiment", tensorboard: Path | None, *, overwrite: boo
     training.require_trainable()
     err.print(_description(dataset, split))
     recipe, folder = experiment.recipe, experiment.output
-    if overwrite:
-        _remove_model(folder)  # once the data are known to be good: bad ones cost no model
+    folder.mkdir(parents=True, exist_ok=True)
     comparison, warnings = None, []
     scaling = best_scaling(training) if experiment.scaling == "auto" else experiment.scaling
     if isinstance(recipe, Recipe):
+        if overwrite and not continues(folder, training, recipe, experiment.coordinates, scaling):
+            (folder / CHECKPOINT).unlink(missing_ok=True)
         surrogate, warnings = _train_networks(training, recipe, experiment.coordinates, scaling, folder, tensorboard)
     else:
         surrogate, comparison = _fit_fields(training, recipe, scaling)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / EXPERIMENT, experiment.to_toml().encode())
     provenance = _provenance(dataset, split, time.perf_counter() - began, warnings, comparison)
+    # Only now that there is a new model does the old one go.
+    (folder / artifact.MANIFEST).unlink(missing_ok=True)
     write_atomically(folder / PROVENANCE, (json.dumps(provenance, indent=2) + "\n").encode())
+    write_atomically(folder / EXPERIMENT, experiment.to_toml().encode())
     artifact.save(surrogate, folder)
     if isinstance(recipe, Recipe):
         (folder / CHECKPOINT).unlink(missing_ok=True)
+    elif overwrite:
+        for name in (CHECKPOINT, EVENTS):
+            (folder / name).unlink(missing_ok=True)
     out.print(f"Written to {folder}/: {', '.join(sorted(path.name for path in folder.iterdir()))}")
 
 
@@ -113,7 +121,6 @@ def _train_networks(
         f"{recipe.members} x {len(training.names)} networks with the {recipe.head.name} head, {coordinates} coordinates, "
         f"scaling {scaling}" + (f"\ngoing on after epoch {found}" if found else "")
     )
-    folder.mkdir(parents=True, exist_ok=True)
     sinks = [jsonl_sink(folder / EVENTS, training.names)]
     if tensorboard is not None:
         sinks.append(tensorboard_sink(tensorboard, training.names))

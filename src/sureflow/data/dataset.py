@@ -118,6 +118,10 @@ class Dataset:
                 f"{len(self.parameters)} converged runs are too few to learn from: at least {FEWEST_RUNS} are needed"
                 f"{_left_out_clause(self.left_out)}"
             )
+        self.require_finite()
+
+    def require_finite(self) -> None:
+        """Refuse values that are missing."""
         _check_finite(self)
 
     def points(self, coordinates: str) -> Float[np.ndarray, "point coordinate"]:
@@ -132,7 +136,7 @@ class Dataset:
 
     @property
     def checksum(self) -> str:
-        """SHA-256 over parameters, coordinates and fields: equal when and only when the data are."""
+        """SHA-256 over the values of parameters, coordinates and fields."""
         digest = hashlib.sha256()
         for array in (self.parameters, *self.coordinates.values(), self.fields):
             digest.update(np.ascontiguousarray(array, "<f8").data)

@@ -33,10 +33,15 @@ def epochs_done(path: Path) -> int:
     return int(_open(path).metadata()["epochs"]) if path.exists() else 0
 
 
+def fingerprint_of(path: Path) -> str:
+    """What the checkpoint was made from, by its header alone."""
+    return _open(path).metadata()["fingerprint"]
+
+
 def load_checkpoint(path: Path, view: TrainingView, recipe: Recipe, fingerprint: str) -> Training:
     """The training of a checkpoint that belongs to this experiment and these data."""
     file = _open(path)
-    if file.metadata()["fingerprint"] != fingerprint:
+    if fingerprint_of(path) != fingerprint:
         raise SureflowError(
             f"{path} belongs to another experiment or other data: choose another output folder, or pass --overwrite"
         )
