@@ -10,13 +10,13 @@ import numpy as np
 from pydantic import Field, NonNegativeInt
 from pydantic.dataclasses import dataclass
 
-from sureflow.data.dataset import FEWEST_RUNS, Dataset
+from sureflow.data.dataset import Dataset
 from sureflow.data.normalize import Standard
 from sureflow.errors import SureflowError
 from sureflow.learn import learn
 from sureflow.models import AnyFieldModel, InterpolationSettings, PodDeepONetSettings, PodGPSettings
 from sureflow.settings import STRICT
-from sureflow.uq.folds import Fold, random_folds
+from sureflow.uq.folds import Fold, fewest_to_fit, random_folds
 
 Progress = Callable[[int, int, str], None]  # fits done, fits in all, what is fitted next
 
@@ -93,7 +93,7 @@ def compare(
 
 def _errors(training: Dataset, model: AnyFieldModel, scaling: str, fold: Fold) -> np.ndarray:
     """Mean absolute error (case, variable) of the runs that one fold leaves out."""
-    unseen = training.select(fold.predicted)
+    unseen = training.select(fold.left_out)
     predicted = learn(training.select(~fold.left_out), model, scaling=scaling).predictive(unseen.parameters).mean
     space = Standard.fit(training.fields, axis=(0, 2))
     return np.abs(predicted - unseen.fields).mean(axis=2) / space.std
@@ -103,8 +103,8 @@ def comparison_folds(training: Dataset, settings: ComparisonSettings) -> list[Fo
     """The folds over the runs; refused where one of them leaves too few to fit."""
     n_runs, n_parameters = training.parameters.shape
     folds = random_folds(n_runs, folds=settings.folds, seed=settings.seed)
-    largest = max((int(fold.left_out.sum()) for fold in folds), default=n_runs)
-    fewest = max(FEWEST_RUNS, n_parameters + 2)
+    largest = max((int(fold.left_out.sum()) for fold in folds), default=1)
+    fewest = fewest_to_fit(n_parameters)
     if n_runs - largest < fewest:
         raise SureflowError(
             f"{n_runs} runs are too few to compare models by leaving {largest} out at a time: a fit needs {fewest}; "

@@ -10,7 +10,6 @@ from sureflow.evaluate.scoring import (
     gaussian_crps,
     gaussian_nll,
     rank_correlation,
-    share_exploded,
     sharpness,
     z_rms,
 )
@@ -35,7 +34,6 @@ def test_nll_is_that_of_scipy():
 def test_sizes_of_bars_and_errors():
     assert sharpness(np.array([3.0, 4.0])) == pytest.approx(np.sqrt(12.5))
     assert z_rms(np.zeros(2), np.array([1.0, 2.0]), np.array([1.0, -6.0])) == pytest.approx(np.sqrt(5))
-    assert share_exploded(np.array([10.0, 11.0, 0.0, np.inf])) == 0.5
 
 
 def test_a_std_of_zero_is_a_point_mass():

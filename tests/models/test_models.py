@@ -29,4 +29,4 @@ def test_weights_depend_on_the_seed_alone(settings):
 def test_networks_are_mapped_over_their_leading_axis():
     values = jnp.arange(6.0).reshape(3, 2)
     np.testing.assert_array_equal(map_networks(lambda a, b: a.sum() + b, values, jnp.ones(3)), [2, 6, 10])
-    assert network_axis() in ("sequential", "vectorized")
+    assert network_axis() == "sequential"  # on a CPU, where the tests run

@@ -139,12 +139,13 @@ def test_the_guarantee_holds_over_repetitions_with_fitted_bars():
     """Half of the runs shape the bars and the others give the factors: the mean share of runs to come is the level."""
     covered = []
     for repetition in range(200):
-        fitted = fit_calibration(inside_runs(18, 1000 + repetition), exact=True)
+        fitted = fit_calibration(inside_runs(78, 1000 + repetition), exact=True)
         fresh = inside_runs(5, 9000 + repetition)
         std = fitted.std(fresh.std, fresh.displacement)
         covered.append((np.abs(fresh.error) <= fitted.half_width(std, 0.9)).mean())
     error = 3 * np.std(covered) / np.sqrt(len(covered))
-    assert 0.9 - error <= np.mean(covered) <= 1.0
+    # 39 runs give the factors, which hold at most 2 / (n + 1) more than was asked (Angelopoulos et al. 2022).
+    assert 0.9 - error <= np.mean(covered) <= 0.9 + 2 / 40 + error
 
 
 def test_few_runs_leave_a_level_open_and_fewer_are_refused():

@@ -56,11 +56,6 @@ def z_rms(mean: Values, std: Values, truth: Values) -> Values:
         return np.sqrt(np.mean(standardized_error(mean, std, truth) ** 2, axis=-1))
 
 
-def share_exploded(std: Values) -> Values:
-    """Share of points whose standard deviation is over 10 normalized units."""
-    return np.mean(np.asarray(std) > EXPLODED, axis=-1)
-
-
 def ause(error: Points, std: Points) -> float:
     """Area under the sparsification error (Ilg et al. 2018), over the mean absolute error.
 

@@ -32,10 +32,9 @@ FOLDS = 10
 
 @dataclass(frozen=True)
 class Fold:
-    """Runs that are left out of a fit, and which of them are then predicted."""
+    """Runs that are left out of a fit and then predicted."""
 
     left_out: Bool[np.ndarray, " case"]
-    predicted: Bool[np.ndarray, " case"]
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def random_folds(n_runs: int, fewest: int = FEWEST_RUNS, folds: int = FOLDS, see
     """
     parts = np.array_split(np.random.default_rng(seed).permutation(n_runs), min(folds, n_runs))
     masks = [np.isin(np.arange(n_runs), part) for part in parts]
-    return [Fold(mask, mask) for mask in masks] if n_runs - masks[0].sum() >= fewest else []
+    return [Fold(mask) for mask in masks] if n_runs - masks[0].sum() >= fewest else []
 
 
 def side_folds(parameters: Conditions, depths: Sequence[float] = DEPTHS) -> list[Fold]:
@@ -100,7 +99,7 @@ def side_folds(parameters: Conditions, depths: Sequence[float] = DEPTHS) -> list
                 left_out = inward < depth
                 kept = parameters[~left_out]
                 if len(kept) >= fewest_to_fit(parameters.shape[1]) and np.ptp(kept[:, column]) > 0:
-                    found.setdefault(left_out.tobytes(), Fold(left_out, left_out))
+                    found.setdefault(left_out.tobytes(), Fold(left_out))
     return list(found.values())
 
 
@@ -123,7 +122,7 @@ def held_out_predictions(
         whole = replace(whole, inputs=inputs)
     parts = []
     for done, fold in enumerate(folds):
-        kept, unseen = training.select(~fold.left_out), training.select(fold.predicted)
+        kept, unseen = training.select(~fold.left_out), training.select(fold.left_out)
         parts.append(unseen_predictions(fit(kept), unseen, kept.parameters, whole, unit, observe))
         on_fold(done + 1)
     return joined(parts)
