@@ -86,6 +86,10 @@ class Bar:
         self.total = total
         self.progress.update(self.task, total=total)
 
+    def forget_pace(self) -> None:
+        """Take the time remaining from what is still to come: what lies behind took no time."""
+        self.pace = Pace()
+
     def update(self, completed: float, note: str) -> None:
         now = time.monotonic()
         left = self.pace.left(now, completed, self.total) if completed > self.found else None

@@ -1,5 +1,6 @@
 """`sureflow study`: from nothing to the report, with one command."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,7 +37,8 @@ def follow_study(folder: Path, settings: "StudySettings", *, overwrite: bool) ->
 
     keep_compiled_programs()
     with Bar("study", 1.0) as bar, stopped_by_signals():
-        watch = Watch(say=lambda line: err.print(line, markup=False), advance=bar.update, begin=bar.begin)
+        say = partial(err.print, markup=False)
+        watch = Watch(say=say, advance=bar.update, begin=bar.begin, skipped=bar.forget_pace)
         try:
             return run_study(folder, settings, watch, overwrite=overwrite)
         except KeyboardInterrupt:

@@ -44,7 +44,7 @@ class Costs:
             samples = settings.selection.epochs * n_train * per_run * 4
             self._add("selection", len(list(settings.selection.candidates(train))) * samples * PER_SAMPLE)
         for entry in settings.models:
-            self._add(f"train {entry.label}", self._training(entry.recipe(train), cells, n_train))
+            self._add(f"train {entry.label}", self._training(entry.recipe(train), cells, entry.runs or n_train))
         for entry in settings.models:
             self._add(f"evaluate {entry.label}", n_train * cells * 4 * max(1, entry.networks) * PER_PREDICTION)
         self._add("report", REPORT_COST)
@@ -71,11 +71,15 @@ def _size(settings: StudySettings) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Watch:
-    """Who follows a study: `say` hears what is done and why, `advance` how much of the whole cost is behind."""
+    """Who follows a study: `say` hears what is done and why, `advance` how much of the whole cost is behind.
+
+    `skipped` hears that a stage took no time, so that the pace of the others is not taken from it.
+    """
 
     say: Callable[[str], None]
     advance: Callable[[float, str], None]
     begin: Callable[[float], None]
+    skipped: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,7 @@ class Study:
         reason = stage.to_do(self.folder)
         if reason is None:
             self.watch.say(f"{stage.name}: as it was")
+            self.watch.skipped()
             return
         self.watch.say(stage.name + ("" if reason == "to do" else f": done again, since {reason}"))
         began = time.perf_counter()
