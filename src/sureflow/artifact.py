@@ -16,7 +16,7 @@ from safetensors.numpy import save as save_tensors
 
 from sureflow.data.dataset import Mesh
 from sureflow.data.normalize import Normalizer
-from sureflow.data.scaling import AnyScaling, NoScaling
+from sureflow.data.scaling import AnyScaling
 from sureflow.data.schema import describe_gas, gas_from
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
@@ -110,7 +110,7 @@ class Manifest(Section):
     weights_checksum: str
     network_axis: str
     versions: dict[str, str]
-    scaling: AnyScaling = NoScaling()
+    scaling: AnyScaling
     calibration: dict[str, Any] | None = None
     gas: dict[str, Any] | None = None
     # The arrays of a whole-field model, whose sizes follow from the data; those of networks follow from the settings.

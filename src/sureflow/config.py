@@ -94,6 +94,8 @@ def read_experiment(
     """The experiment of a TOML file (or of nothing), with `section.key=value` overrides and further given values."""
     values = _read_toml(path) if path is not None else {}
     values |= {name: value for name, value in given.items() if value is not None}
+    if "output" not in values:
+        raise SureflowError("output is missing: name the folder of the model with -o, as in -o model/")
     if model is not None:
         values["model"] = _named_model(values.get("model", {}), model)
     for override in overrides:

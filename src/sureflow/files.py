@@ -4,16 +4,29 @@ import os
 import shutil
 import uuid
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def write_netcdf(dataset: "xr.Dataset", path: Path) -> None:
+    """In memory first: the HDF5 library does not survive a disk that fills up while it writes."""
+    path.write_bytes(dataset.to_netcdf(engine="h5netcdf"))
 
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write beside, flush to the disk, rename: a reader, or a kill at any moment, meets the old file or the new one."""
     beside = path.with_name(f".{path.name}.part")
-    with beside.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    try:
+        with beside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)  # a full disk needs its room
+        raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -28,7 +28,8 @@ def _sentence(details: Any, schema: Mapping[str, Any]) -> str:
         return f"{name} is missing"
     if details["type"] not in ("extra_forbidden", "unexpected_keyword_argument"):
         value = f"={details['input']!r}" if isinstance(details["input"], str | float | int) else ""
-        return f"{name}{value}: {details['msg'].removeprefix('Value error, ')}"
+        message = details["msg"].removeprefix("Value error, ").replace("valid tuple", "valid list")
+        return f"{name}{value}: {message}" if place else message
     nearest = difflib.get_close_matches(place[-1], known, n=1, cutoff=0.5)
     return f"{name} is not a setting; " + (f"did you mean {nearest[0]}?" if nearest else f"known: {', '.join(known)}")
 

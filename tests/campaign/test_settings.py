@@ -69,6 +69,12 @@ def test_a_file_of_the_users_own(tmp_path):
         ({"gas": {"model": "helium"}}, "gas.model='helium'"),
         ({"solver": {"toleranc": 1}}, "tiny: solver.toleranc is not a setting; did you mean tolerance?"),
         ({"mesh": 3}, "mesh=3"),
+        (
+            {"conditions": [{"mach": 10, "altitude_km": [40]}]},
+            "tiny: conditions.0.mach=10: Input should be a valid list",
+        ),
+        ({"conditions": {"mach": [10], "altitude_km": [40]}}, "tiny: conditions: Input should be a valid list"),
+        ({"solver": {"most_steps": -3}}, "tiny: solver.most_steps=-3 must be positive"),
     ],
 )
 def test_mistakes_are_named(changes, sentence):

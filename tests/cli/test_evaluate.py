@@ -89,7 +89,9 @@ def test_mistakes_end_in_a_sentence(runs, model, trained, tmp_path):
     with pytest.raises(SureflowError, match="paper's split"):
         run(model, runs, "--split", "paper")
     only = synthetic.write_store(tmp_path / "trained.zarr", Dataset.from_store(runs).parameters[trained])
-    with pytest.raises(SureflowError, match="converged runs were trained on or calibrated with: give a store with other runs"):
+    with pytest.raises(
+        SureflowError, match="converged runs were trained on or calibrated with: give a store with other runs"
+    ):
         run(model, only)
     finer = synthetic.write_store(tmp_path / "finer.zarr", shape=(12, 8))
     with pytest.raises(SureflowError, match="mesh of 48 points and these runs have 96"):

@@ -215,12 +215,19 @@ def test_many_conditions_at_points(model, tmp_path):
         (["--conditions=none.csv"], "none.csv cannot be read"),
         (["--mach=25", "--altitude=46", "--points=far.csv"], "outside the mesh"),
         (["--conditions=far.csv"], "far.csv has no column 'mach'"),
+        (["--conditions=long.csv"], "long.csv: row 1 has 3 values for the 2 columns"),
+        (["--conditions=text.csv"], "text.csv: altitude_km='abc' in row 2 is not a finite number"),
+        (["--conditions=head.csv"], "head.csv has no rows below its header"),
+        (["--conditions=far.csv", "--mach=25"], "but not both"),
         (["--mach=25", "--altitude=46", "-o", "fields.txt"], "must be one of .nc, .zarr, .csv, .png"),
     ],
 )
 def test_mistakes_at_prediction(model, tmp_path, monkeypatch, more, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "far.csv").write_text("x,r\n9,9\n")
+    (tmp_path / "long.csv").write_text("mach,altitude_km\n12,20,30\n")
+    (tmp_path / "text.csv").write_text("mach,altitude_km\n12,20\n12,abc\n")
+    (tmp_path / "head.csv").write_text("mach,altitude_km\n")
     with pytest.raises(SureflowError, match=message):
         run(["predict", str(model), "-o", "fields.nc", *more])
 

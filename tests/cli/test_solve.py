@@ -7,7 +7,7 @@ import xarray as xr
 from typer.testing import CliRunner
 
 from sureflow.cli import app
-from sureflow.cli.solve import parse_cells
+from sureflow.cli.solve import parse_cells, refuse_to_overwrite
 from sureflow.errors import SureflowError
 
 COARSE = ["solve", "--mach", "20", "--altitude", "40", "--cells", "32x32", "--wall-spacing", "1e-4"]
@@ -95,3 +95,16 @@ def test_sizes():
     for text in ("", "x", "64", "64x", "6.4x64", "64x64x64"):
         with pytest.raises(SureflowError, match="is not a size"):
             parse_cells(text)
+
+
+def test_files_that_are_not_results_are_never_replaced(tmp_path):
+    for name in ("summary.json", "notes.txt"):
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(SureflowError, match=r"holds notes\.txt, and is not a folder of sureflow results"):
+        refuse_to_overwrite(tmp_path, overwrite=True)
+
+
+def test_a_place_that_cannot_be_made_is_refused_before_solving(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SureflowError, match="cannot be made in"):
+        refuse_to_overwrite(tmp_path / "file" / "results", overwrite=False)

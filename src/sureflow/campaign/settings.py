@@ -85,10 +85,8 @@ class Campaign:
         """Validate plain values; `source` is what an error names. The mesh is fitted to the lowest Mach number."""
         values = dict(values)
         try:
-            grids = pydantic.TypeAdapter(tuple[Grid, ...]).validate_python(values.get("conditions", ()))
-            lowest = min((mach for grid in grids for mach, _ in grid.pairs()), default=MeshSettings.mach)
             if isinstance(values.get("mesh", {}), Mapping):
-                values["mesh"] = {"mach": lowest, **values.get("mesh", {})}
+                values["mesh"] = {"mach": _lowest_mach(values.get("conditions", ())), **values.get("mesh", {})}
             return pydantic.TypeAdapter(cls).validate_python(values)
         except pydantic.ValidationError as error:
             raise SureflowError(f"{source}: {explain(error, cls)}") from error
@@ -107,6 +105,15 @@ class Campaign:
 
     def build_mesh(self) -> Mesh:
         return body_mesh(self.body, self.mesh)
+
+
+def _lowest_mach(conditions: Any) -> float:
+    """Of grids as plain values; what is wrong with them is said when the whole campaign is validated."""
+    try:
+        grids = pydantic.TypeAdapter(tuple[Grid, ...]).validate_python(conditions)
+    except pydantic.ValidationError:
+        grids = ()
+    return min((mach for grid in grids for mach, _ in grid.pairs()), default=MeshSettings.mach)
 
 
 def preset_names() -> list[str]:

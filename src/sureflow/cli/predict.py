@@ -42,6 +42,8 @@ def predict(
     keep_compiled_programs()
     write = None if output is None else writer(output, overwrite=overwrite)
     surrogate = load(model)
+    if conditions is not None and (mach is not None or altitude is not None):
+        raise SureflowError("give --conditions, or --mach and --altitude, but not both")
     if conditions is not None:
         parameters = read_columns(conditions, surrogate.domain.names)
     elif mach is not None and altitude is not None:
@@ -56,7 +58,8 @@ def predict(
     if write is not None:
         write(fields)
     name = f"{output}: " if output else ""
-    out.print(f"{name}{fields.attrs['verdict']}\nerror bars: {fields.attrs['bars']}", markup=False)
+    verdict = fields.attrs["verdict"].replace("refused:", "refused, and answered as --extrapolate asks:")
+    out.print(f"{name}{verdict}\nerror bars: {fields.attrs['bars']}", markup=False)
     if conditions is None and mach is not None and altitude is not None:
         print_facts(quantities_of_interest(surrogate, mach, altitude))
 
@@ -82,16 +85,39 @@ def quantities_of_interest(surrogate: "Surrogate", mach: float, altitude_km: flo
 
 
 def read_columns(path: Path, names: tuple[str, ...]) -> dict[str, "np.ndarray"]:
-    """Columns of numbers of a CSV file with a header; every named one must be there."""
-    import pandas
+    """Columns of finite numbers of a CSV file with a header; every named one must be there."""
+    import csv
+
+    import numpy as np
 
     try:
-        table = pandas.read_csv(path)
-        columns = {name: table[name].to_numpy(float) for name in names}
-    except KeyError as missing:
-        raise SureflowError(f"{path} has no column {missing}; needed: {', '.join(names)}") from None
-    except (OSError, ValueError) as error:
+        lines = [line for line in csv.reader(path.read_text(encoding="utf-8-sig").splitlines()) if line]
+    except (OSError, ValueError, csv.Error) as error:
         raise SureflowError(f"{path} cannot be read: {error}") from None
-    if table.empty:
+    header, *rows = [[value.strip() for value in line] for line in lines] or [[]]
+    missing = next((name for name in names if name not in header), None)
+    if missing is not None:
+        raise SureflowError(f"{path} has no column {missing!r}; needed: {', '.join(names)}")
+    if not rows:
         raise SureflowError(f"{path} has no rows below its header: give at least one")
-    return columns
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(header):
+            raise SureflowError(
+                f"{path}: row {number} has {len(row)} values for the {len(header)} columns of the header"
+            )
+    return {
+        name: np.array([_number(path, number, name, row[header.index(name)]) for number, row in enumerate(rows, 1)])
+        for name in names
+    }
+
+
+def _number(path: Path, row: int, name: str, text: str) -> float:
+    import math
+
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise SureflowError(f"{path}: {name}={text!r} in row {row} is not a finite number")
+    return value

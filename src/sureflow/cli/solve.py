@@ -1,5 +1,6 @@
 """`sureflow solve`: one flight condition, from nothing to fields, a summary and pictures."""
 
+import os
 import shutil
 import uuid
 from pathlib import Path
@@ -72,14 +73,22 @@ def parse_cells(text: str) -> tuple[int, int]:
 def refuse_to_overwrite(folder: Path, *, overwrite: bool) -> None:
     """Results are replaced only when asked to, and nothing but results is ever deleted."""
     from sureflow.data.store import explain_writing, refuse_nameless
+    from sureflow.report.solution import FILES
 
     with explain_writing(folder):
         refuse_nameless(folder)
-        if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        if not folder.exists():
+            nearest = next(parent for parent in folder.resolve().parents if parent.exists())
+            if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
+                raise SureflowError(f"{folder} cannot be made in {nearest}; choose another with --output.")
             return
-        is_ours = (folder / "summary.json").is_file()
-    if not is_ours:
-        raise SureflowError(f"{folder} exists and is not a folder of sureflow results; choose another with --output.")
+        found = {path.name for path in folder.iterdir()}
+    if not found:
+        return
+    others = sorted(found - set(FILES))
+    if others or "summary.json" not in found:
+        such = f"holds {others[0]}, and" if others else "exists and"
+        raise SureflowError(f"{folder} {such} is not a folder of sureflow results; choose another with --output.")
     if not overwrite:
         raise SureflowError(f"{folder} exists; choose another folder with --output, or replace it with --overwrite.")
 

@@ -78,4 +78,6 @@ def first_difference(wanted: Any, stored: Any, name: str) -> str | None:
             if difference:
                 return difference
         return None
+    if isinstance(wanted, Mapping) or isinstance(stored, Mapping):
+        return f"{name} is {'not there but here' if stored is None else 'there and not here'}"
     return None if wanted == stored else f"{name} is {stored!r} there and {wanted!r} here"

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from sureflow.errors import SureflowError
 from sureflow.flow.march import CHUNK, Controls, March, advance, switches_of
 from sureflow.flow.residual import Problem
 from sureflow.flow.solution import Convergence, Criterion, Status
@@ -33,6 +34,11 @@ class SolverSettings:
     loose_tolerance: float = 1e-4
     drift: float = 1e-3
     drift_steps: int = 200
+
+    def __post_init__(self):
+        for name, value in vars(self).items():
+            if not value > 0:
+                raise SureflowError(f"solver.{name}={value:g} must be positive.")
 
 
 class Progress(NamedTuple):

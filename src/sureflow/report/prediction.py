@@ -10,12 +10,11 @@ from matplotlib.figure import Figure
 
 from sureflow.data.store import explain_writing
 from sureflow.errors import SureflowError
-from sureflow.files import put_in_place
+from sureflow.files import put_in_place, write_netcdf
 from sureflow.report.figures import Panel, draw_fields, save
 
-
-def write_netcdf(fields: xr.Dataset, path: Path) -> None:
-    fields.to_netcdf(path, engine="h5netcdf")
+# What is added to the name of a field in a prediction.
+BAR_SUFFIXES = ("_std", "_interval", "_band")
 
 
 def write_zarr(fields: xr.Dataset, path: Path) -> None:
@@ -40,7 +39,8 @@ def prediction_figure(fields: xr.Dataset) -> Figure:
     """Every field beside its standard deviation, on the mesh."""
     if "node_x" not in fields or "case" in fields.dims:
         raise SureflowError("a picture shows one condition on the mesh of the runs; write .nc, .zarr or .csv instead")
-    names = [str(name) for name in fields.data_vars if fields[name].dims == ("j", "i") and "_std" not in str(name)]
+    on_mesh = [str(name) for name in fields.data_vars if fields[name].dims == ("j", "i")]
+    names = [name for name in on_mesh if not any(suffix in name for suffix in BAR_SUFFIXES)]
     panels = []
     for name in names:
         unit = fields[name].attrs["units"]
@@ -72,9 +72,12 @@ def writer(path: Path, *, overwrite: bool) -> Callable[[xr.Dataset], None]:
         with explain_writing(path):
             place.parent.mkdir(parents=True, exist_ok=True)
             _remove(beside)
-            WRITERS[path.suffix](fields, beside)
-            refuse_to_overwrite(path, overwrite=overwrite)
-            put_in_place(beside, place, overwrite=overwrite)
+            try:
+                WRITERS[path.suffix](fields, beside)
+                refuse_to_overwrite(path, overwrite=overwrite)
+                put_in_place(beside, place, overwrite=overwrite)
+            finally:
+                _remove(beside)
 
     return write
 

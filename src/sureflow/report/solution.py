@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from sureflow.data.schema import VARIABLES
+from sureflow.files import write_netcdf
 from sureflow.flow.solution import FlowSolution
 from sureflow.flow.steer import SolverSettings
 from sureflow.physics.correlations import fay_riddell, pitot_ratio
@@ -17,6 +18,7 @@ from sureflow.physics.gas import PerfectGas
 from sureflow.report.figures import Curve, draw_fields, draw_residual, draw_surface, flow_panels, save
 
 DERIVED = {"pressure": "Pa", "mach_number": "1"}
+FILES = ("fields.nc", "summary.json", "fields.png", "residual.png", "surface.png", "fields.vts")
 
 
 def write_solution(folder: Path, solution: FlowSolution, *, mirror: bool = False, vtk: bool = False) -> list[Path]:
@@ -25,7 +27,7 @@ def write_solution(folder: Path, solution: FlowSolution, *, mirror: bool = False
         from sureflow.report.vtk import write_vtk
 
         write_vtk(folder / "fields.vts", solution)
-    solution_dataset(solution).to_netcdf(folder / "fields.nc", engine="h5netcdf")
+    write_netcdf(solution_dataset(solution), folder / "fields.nc")
     text = json.dumps(jsonable(solution.summary()), indent=2, allow_nan=False)
     (folder / "summary.json").write_text(text + "\n", encoding="utf-8")
     pictures = {

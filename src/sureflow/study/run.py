@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from sureflow import artifact
 from sureflow.campaign.cluster import local_workers, usable_cores
@@ -28,6 +29,8 @@ STUDY = "study.toml"
 def run_study(folder: Path, settings: StudySettings, watch: Watch, *, overwrite: bool = False) -> Path:
     """Bring a study to its end, from wherever it is; the path of its report."""
     with study_lock(folder):
+        if settings.runs is not None:
+            StudyData(Dataset.from_store(settings.runs), settings).require_runs()  # before anything is written
         accept(folder, settings, overwrite=overwrite)
         study = Study(folder, settings, watch, Costs(settings), read_clock(folder))
         watch.begin(study.costs.total)
@@ -50,7 +53,7 @@ def accept(folder: Path, settings: StudySettings, *, overwrite: bool) -> None:
     if path.exists():
         try:
             stored = load_study(str(path)).model_dump(mode="json", exclude_none=True)
-            difference = first_difference(wanted, stored, "study")
+            difference = first_difference(by_label(wanted), by_label(stored), "study")
         except SureflowError as error:
             difference = str(error)
         if difference and not overwrite:
@@ -61,6 +64,11 @@ def accept(folder: Path, settings: StudySettings, *, overwrite: bool) -> None:
     elif not overwrite and foreign(folder):
         raise SureflowError(f"{folder} holds {foreign(folder)[0]} but no {STUDY}: choose another folder")
     write_atomically(path, settings.to_toml().encode())
+
+
+def by_label(settings: dict[str, Any]) -> dict[str, Any]:
+    """Plain settings with the models by their labels, so that the first difference between two is a short one."""
+    return settings | {"models": {entry["label"]: entry for entry in settings["models"]}}
 
 
 def foreign(folder: Path) -> list[str]:
