@@ -84,7 +84,7 @@ def test_results_are_not_overwritten(call, tmp_path):
     for flag in ([], ["--overwrite"]):
         code, _, remarks = call("solve", "--mach", "25", "--altitude", "46", "-o", "mine", *flag)
         assert code == 2
-        assert "mine exists and is not a folder of sureflow results" in remarks
+        assert "mine holds thesis.txt, and is not a folder of sureflow results" in remarks
     (tmp_path / "solution-M25-46km").mkdir()
     (tmp_path / "solution-M25-46km/summary.json").write_text("{}")
     code, _, remarks = call("solve", "--mach", "25", "--altitude", "46")

