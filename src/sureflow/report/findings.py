@@ -47,6 +47,7 @@ LABEL_NAMES = {
     "interpolation-unscaled": "Interpolation, unscaled",
     "pod-gp": "POD-GP",
     "pod-deeponet": "POD-DeepONet",
+    "deeponet-body-fitted": "DeepONet, body-fitted",
 }
 
 

@@ -320,7 +320,7 @@ def _mark_paper(axis: Axes) -> None:
     axis.axhline(printed, color="0.45", linewidth=0.9, dashes=(4, 3))
     axis.annotate(
         f"the paper's ensemble, {paper.TRAINING_RUNS} runs, its data", (1.0, printed),
-        xycoords=("axes fraction", "data"), xytext=(-3, 3), textcoords="offset points", ha="right", fontsize=7,
+        xycoords=("axes fraction", "data"), xytext=(-3, -3), textcoords="offset points", ha="right", va="top", fontsize=7,
         color="0.35",
     )  # fmt: skip
 
