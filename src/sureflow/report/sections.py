@@ -89,7 +89,7 @@ def _about_training(findings: Findings) -> str:
     if points == "all":
         return f"Networks are trained for {epochs} epochs over all points of every training run."
     return (
-        f"Networks are trained for {epochs} epochs. An epoch visits every training run at {points} freshly drawn random "
+        f"Networks are trained for {epochs} epochs unless study.toml says otherwise for one. An epoch visits every training run at {points} freshly drawn random "
         f"points, not at all of its {findings.results.data.get('points', 'points')}."
     )
 
