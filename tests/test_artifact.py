@@ -135,8 +135,10 @@ def test_a_flipped_bit_is_noticed(copy):
 
 
 def test_missing_files_are_named(copy, tmp_path):
-    with pytest.raises(SureflowError, match=r"is not a trained model: it has no model.json"):
+    with pytest.raises(SureflowError, match=r"is not a trained model: there is no such folder"):
         sureflow.load(tmp_path / "none")
+    with pytest.raises(SureflowError, match=r"is not a trained model: it has no model.json"):
+        sureflow.load(tmp_path)
     (copy / "weights.safetensors").unlink()
     with pytest.raises(SureflowError, match=r"weights.safetensors is missing"):
         sureflow.load(copy)

@@ -85,15 +85,15 @@ def test_the_resolved_experiment_reads_back_equal(overrides, given):
         ("trian.epochs=3", "trian is not a setting; did you mean train?"),
         ("head.betta=1", "head.betta is not a setting; known: name"),
         ("model.width=3", "model.width is not a setting; did you mean"),
-        ("split.seed=1", "split: Unable to extract tag using discriminator 'kind'"),
+        ("split.seed=1", "split.kind is missing"),
         ("train.epochs=0", "train.epochs=0: Input should be greater than 0"),
         ("coordinates=polar", "coordinates='polar': Input should be 'xr' or 'body-fitted'"),
         ("uq=gaussian", "uq='gaussian' is none of deterministic, mve, evidential, ensemble"),
         ("train.epochs", "must read key=value"),
         ("runs.kind=3", "has no settings below it"),
-        ("split.kind=other", "split: Input tag 'other'"),
+        ("split.kind=other", "split.kind='other' is none of all, random, paper"),
         ("scaling=other", "scaling='other': Input should be 'auto', 'none', 'freestream' or 'log-density'"),
-        ("model.name=other", "model: Input tag 'other'"),
+        ("model.name=other", "model.name='other' is none of auto, deeponet, interpolation"),
     ],
 )
 def test_mistakes_are_explained(override, message):

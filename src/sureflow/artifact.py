@@ -250,12 +250,15 @@ def _template(manifest: Manifest, recipe: Recipe | FieldModelSettings) -> dict[s
 
 def _read_manifest(path: Path) -> Manifest:
     if not path.is_file():
-        raise SureflowError(f"{path.parent} is not a trained model: it has no {path.name}")
+        lacks = f"it has no {path.name}" if path.parent.exists() else "there is no such folder"
+        raise SureflowError(f"{path.parent} is not a trained model: {lacks}")
     try:
         content = json.loads(path.read_bytes())
-        found = (content.get("schema"), content.get("schema_version"))
-    except (ValueError, AttributeError) as error:
-        raise SureflowError(f"{path} is damaged: {error}") from None
+    except ValueError as error:
+        raise SureflowError(f"{path} is damaged: {error}; train the model again") from None
+    if not isinstance(content, dict):
+        raise SureflowError(f"{path} is damaged: it holds no object; train the model again")
+    found = (content.get("schema"), content.get("schema_version"))
     if found != (SCHEMA, SCHEMA_VERSION):
         raise SureflowError(f"{path} has schema {found}; this version of sureflow reads {(SCHEMA, SCHEMA_VERSION)}")
     try:

@@ -26,12 +26,22 @@ def _sentence(details: Any, schema: Mapping[str, Any]) -> str:
     name = ".".join(place) or "settings"
     if details["type"] in ("missing", "missing_argument"):
         return f"{name} is missing"
+    if details["type"].startswith("union_tag"):
+        return _about_kind(name, details["ctx"])
     if details["type"] not in ("extra_forbidden", "unexpected_keyword_argument"):
         value = f"={details['input']!r}" if isinstance(details["input"], str | float | int) else ""
         message = details["msg"].removeprefix("Value error, ").replace("valid tuple", "valid list")
         return f"{name}{value}: {message}" if place else message
     nearest = difflib.get_close_matches(place[-1], known, n=1, cutoff=0.5)
     return f"{name} is not a setting; " + (f"did you mean {nearest[0]}?" if nearest else f"known: {', '.join(known)}")
+
+
+def _about_kind(name: str, context: Mapping[str, Any]) -> str:
+    """What is wrong with the key that says of which kind a section is, such as model.name."""
+    key = f"{name}.{context['discriminator'].strip(chr(39))}"
+    if "tag" not in context:
+        return f"{key} is missing"
+    return f"{key}={context['tag']!r} is none of {context['expected_tags'].replace(chr(39), '')}"
 
 
 def _place(location: Sequence[str | int], schema: Mapping[str, Any]) -> tuple[list[str], list[str]]:

@@ -89,8 +89,8 @@ def _about_training(findings: Findings) -> str:
     if points == "all":
         return f"Networks are trained for {epochs} epochs over all points of every training run."
     return (
-        f"Networks are trained for {epochs} epochs unless study.toml says otherwise for one. An epoch visits every training run at {points} freshly drawn random "
-        f"points, not at all of its {findings.results.data.get('points', 'points')}."
+        f"Networks are trained for {epochs} epochs unless study.toml says otherwise for one. An epoch visits every training "
+        f"run at {points} freshly drawn random points, not at all of its {findings.results.data.get('points', 'points')}."
     )
 
 
