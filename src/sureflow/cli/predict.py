@@ -59,9 +59,15 @@ def predict(
         write(fields)
     name = f"{output}: " if output else ""
     verdict = fields.attrs["verdict"].replace("refused:", "refused, and answered as --extrapolate asks:")
+    verdict = "inside the training domain" if verdict == "inside" else verdict
     out.print(f"{name}{verdict}\nerror bars: {fields.attrs['bars']}", markup=False)
     if conditions is None and mach is not None and altitude is not None:
-        print_facts(quantities_of_interest(surrogate, mach, altitude))
+        facts = quantities_of_interest(surrogate, mach, altitude)
+        if any("+-" in text for text in facts.values()):
+            out.print(
+                "+- is one standard deviation of the surrogate's error against runs on the mesh of its training runs"
+            )
+        print_facts(facts)
 
 
 def quantities_of_interest(surrogate: "Surrogate", mach: float, altitude_km: float) -> dict[str, str]:

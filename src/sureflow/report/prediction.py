@@ -8,10 +8,11 @@ from pathlib import Path
 import xarray as xr
 from matplotlib.figure import Figure
 
+from sureflow.data.scaling import DENSITY_UNIT
 from sureflow.data.store import explain_writing
 from sureflow.errors import SureflowError
 from sureflow.files import put_in_place, write_netcdf
-from sureflow.report.figures import Panel, draw_fields, save
+from sureflow.report.figures import Panel, cell_areas, draw_fields, largest_seen, save
 
 # What is added to the name of a field in a prediction.
 BAR_SUFFIXES = ("_std", "_interval", "_band")
@@ -41,12 +42,18 @@ def prediction_figure(fields: xr.Dataset) -> Figure:
         raise SureflowError("a picture shows one condition on the mesh of the runs; write .nc, .zarr or .csv instead")
     on_mesh = [str(name) for name in fields.data_vars if fields[name].dims == ("j", "i")]
     names = [name for name in on_mesh if not any(suffix in name for suffix in BAR_SUFFIXES)]
+    areas = cell_areas(fields.node_x.values, fields.node_r.values)
     panels = []
     for name in names:
-        unit = fields[name].attrs["units"]
-        panels.append(Panel(f"{name} ({unit})", fields[name].values))
+        unit, values = fields[name].attrs["units"], fields[name].values
+        # Densities span decades between the free stream and a cold wall.
+        dense = unit == DENSITY_UNIT and values.min() > 0
+        panels.append(Panel(f"{name} ({unit})", values, logarithmic=dense, clipped=dense))
         if f"{name}_std" in fields:
-            panels.append(Panel(f"standard deviation of {name} ({unit})", fields[f"{name}_std"].values, "magma_r"))
+            std = fields[f"{name}_std"].values
+            # Zero everywhere at the condition of a training run, through which an interpolation passes.
+            highest = largest_seen(std, areas) or 1.0
+            panels.append(Panel(f"standard deviation of {name} ({unit})", std, "magma_r", highest=highest))
     condition = ", ".join(f"{name} {fields[name].item():g}" for name in fields.coords if fields[name].ndim == 0)
     return draw_fields(fields.node_x.values, fields.node_r.values, panels, title=f"{condition}: {fields.verdict}")
 
