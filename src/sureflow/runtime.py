@@ -26,6 +26,11 @@ def double_precision():
     return jax.enable_x64(True)
 
 
+def usable_cores() -> int:
+    """Cores this process may run on, which a batch system may have limited."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def machine() -> dict[str, Any]:
     """What provenance says of the machine, which results never do."""
     return {"platform": platform.platform(), "cores": os.cpu_count(), "python": platform.python_version()}

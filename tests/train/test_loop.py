@@ -92,3 +92,12 @@ def test_every_member_and_variable_has_a_network_and_a_loss_of_its_own(view, tra
 def test_a_loss_that_is_not_finite_stops_with_advice(view):
     with pytest.raises(SureflowError, match=r"is not finite in epoch 1: lower train.learning_rate, which is 1e\+30"):
         fit(view, small_recipe(learning_rate=1e30))
+
+
+@pytest.mark.parametrize("cores", [1, 3, 8])
+def test_shares_of_the_networks_on_any_number_of_cores_give_the_same_bits(monkeypatch, view, trained, cores):
+    """Eight networks: one share, one (they do not divide by three), eight."""
+    monkeypatch.setattr("sureflow.models.base.usable_cores", lambda: cores)
+    again = fit(view, small_recipe())
+    assert all(map(np.array_equal, jax.tree.leaves(trained.state), jax.tree.leaves(again.state)))
+    np.testing.assert_array_equal(trained.history[-1].parts["loss"], again.history[-1].parts["loss"])

@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import os
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from typing import cast
@@ -27,11 +26,6 @@ SINGLE_THREADED = {
 # The scheduler's HTTP server, which a cluster without a dashboard has all the same: several jobs may share a machine.
 ANY_PORT = {"dashboard_address": "localhost:0"}
 FIRST_WORKER_WITHIN = 30.0  # seconds
-
-
-def usable_cores() -> int:
-    """Cores this process may run on, which a batch system may have limited."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextlib.contextmanager

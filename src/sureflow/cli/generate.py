@@ -55,7 +55,8 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 def choose_workers(workers: int | None, scheduler: str | None) -> "Workers":
     """A function from the number of runs to an executor for them."""
-    from sureflow.campaign.cluster import local_workers, scheduler_workers, usable_cores
+    from sureflow.campaign.cluster import local_workers, scheduler_workers
+    from sureflow.runtime import usable_cores
 
     if workers is not None and workers < 1:
         raise SureflowError(f"workers={workers} must be at least 1.")

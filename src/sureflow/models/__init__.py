@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from sureflow.models.base import Network, NetworkSettings, map_networks, network_axis
+from sureflow.models.base import Network, NetworkSettings, map_networks, network_axis, network_shares
 from sureflow.models.deeponet import DeepONet, DeepONetSettings
 from sureflow.models.field import FieldModel, FieldModelSettings
 from sureflow.models.interpolation import InterpolationSettings
@@ -31,4 +31,5 @@ __all__ = [
     "PodGPSettings",
     "map_networks",
     "network_axis",
+    "network_shares",
 ]

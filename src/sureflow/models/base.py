@@ -1,5 +1,6 @@
 """The contract of a network, and how many networks run in one program."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 import jax
 import numpy as np
 from jaxtyping import Array, Float
+
+from sureflow.runtime import usable_cores
 
 # How the axis of networks is mapped, fixed per kind of device so that results do not depend on timing. On a CPU one
 # network at a time keeps its weights, moments and activations in cache, and its matrix products fill the cores.
@@ -28,6 +31,15 @@ class NetworkSettings(ABC):
 def network_axis() -> str:
     """How networks are mapped on this device: `sequential` or `vectorized`."""
     return NETWORK_AXIS.get(jax.default_backend(), "vectorized")
+
+
+def network_shares(networks: int) -> int:
+    """Into how many equal shares networks are divided for training, each run by a thread of its own.
+
+    On a CPU a core then goes through its share alone: what is not a matrix product, which one core does while the
+    others wait, is done by all of them at once.
+    """
+    return math.gcd(networks, usable_cores()) if network_axis() == "sequential" else 1
 
 
 def map_networks(function: Callable[..., Any], *trees: Any) -> Any:

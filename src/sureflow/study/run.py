@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sureflow import artifact
-from sureflow.campaign.cluster import local_workers, usable_cores
+from sureflow.campaign.cluster import local_workers
 from sureflow.campaign.lock import Busy, lock_store
 from sureflow.campaign.run import Standing, provenance_path, run_campaign
 from sureflow.data.dataset import Dataset
@@ -16,6 +16,7 @@ from sureflow.data.schema import first_difference
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 from sureflow.report.page import FIGURES, REPORT, TABLES, write_report
+from sureflow.runtime import usable_cores
 from sureflow.study.data import StudyData
 from sureflow.study.evaluation import collect, evaluate_model, evaluated_with
 from sureflow.study.settings import Entry, StudySettings, load_study

@@ -1,6 +1,7 @@
 """Training as pure functions: a state, an epoch that maps it to the next one, and a loop around them."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass as plain_dataclass
 from functools import partial
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from pydantic.dataclasses import dataclass
 from sureflow.data.normalize import TrainingView
 from sureflow.errors import SureflowError
 from sureflow.heads import AnyHead
-from sureflow.models import AnyModel, map_networks
+from sureflow.models import AnyModel, map_networks, network_shares
 from sureflow.settings import STRICT
 from sureflow.train.batching import EpochOrder, gather, steps_per_epoch
 
@@ -107,21 +108,32 @@ def initial_state(view: TrainingView, recipe: Recipe) -> TrainState:
 def train_epoch(
     state: TrainState, epoch: int, view: TrainingView, recipe: Recipe
 ) -> tuple[TrainState, dict[str, Float[Array, " network"]]]:
-    """One epoch of every network, and the means of its loss parts."""
+    """One epoch of every network, and the means of its loss parts. All shares run the same compiled program."""
     n_steps, (_, _, n_variables) = _steps(view, recipe), _sizes(view)
     seeds = network_seeds(recipe.train.seed, recipe.members, n_variables)
-    return _train_epoch(
-        state,
-        view,
-        jnp.asarray(np.stack([seed.generate_state(2) for seed in seeds])),
-        jnp.asarray(epoch),
-        Rates(recipe.train.learning_rate, recipe.train.weight_decay, recipe.train.epochs * n_steps),
-        model=recipe.model,
-        head=recipe.head,
-        schedule=recipe.train.schedule,
-        batch=recipe.train.batch,
-        n_steps=n_steps,
-    )
+    key_data = np.stack([seed.generate_state(2) for seed in seeds])
+    variable = np.arange(len(seeds)) % n_variables
+    rates = Rates(recipe.train.learning_rate, recipe.train.weight_decay, recipe.train.epochs * n_steps)
+
+    def train_share(share: tuple[TrainState, UInt32[Array, "network 2"], Int[Array, " network"]]):
+        options = {"schedule": recipe.train.schedule, "batch": recipe.train.batch, "n_steps": n_steps}
+        trained = _train_epoch(*share, view, epoch, rates, model=recipe.model, head=recipe.head, **options)
+        return jax.block_until_ready(trained)
+
+    return _in_shares(train_share, (state, key_data, variable))
+
+
+def _in_shares(function: Callable[[Any], Any], tree: Any) -> Any:
+    """`function` of equal shares of the networks (the leading axis of every array), side by side, joined again."""
+    shares = network_shares(len(jax.tree.leaves(tree)[0]))
+    if shares == 1:
+        return function(tree)
+    # Through NumPy, which has nothing to compile, and on a CPU sees the same memory.
+    leaves, structure = jax.tree.flatten(tree)
+    parts = zip(*(np.split(np.asarray(leaf), shares) for leaf in leaves), strict=True)
+    with ThreadPoolExecutor(shares) as pool:
+        results = list(pool.map(function, [structure.unflatten(part) for part in parts]))
+    return jax.tree.map(lambda *parts: jnp.asarray(np.concatenate(parts)), *results)
 
 
 class Rates(eqx.Module):
@@ -135,8 +147,9 @@ class Rates(eqx.Module):
 @partial(jax.jit, static_argnames=("model", "head", "schedule", "batch", "n_steps"), donate_argnames="state")
 def _train_epoch(
     state: TrainState,
-    view: TrainingView,
     key_data: UInt32[Array, "network 2"],
+    variable: Int[Array, " network"],
+    view: TrainingView,
     epoch: Int[Array, ""],
     rates: Rates,
     *,
@@ -175,8 +188,6 @@ def _train_epoch(
         (weights, moments), parts = jax.lax.scan(step, (weights, moments), jnp.arange(n_steps))
         return weights, moments, jax.tree.map(jnp.mean, parts)
 
-    n_variables = view.fields.shape[0]
-    variable = jnp.arange(len(key_data)) % n_variables
     weights, moments, parts = map_networks(train_network, state.weights, state.moments, key_data, variable)
     return TrainState(weights, moments), parts
 
