@@ -28,7 +28,7 @@ def test_a_prediction_is_labelled(surrogate):
     field = surrogate.predict(mach=25, altitude_km=46)
     assert field.u1.dims == ("j", "i")
     assert field.u1.shape == synthetic.SHAPE
-    assert field.T_std.attrs["units"] == "K"
+    assert field.T_std.attrs == {"units": "K", "long_name": "standard deviation of the temperature"}
     assert field.attrs["verdict"] == "inside"
     np.testing.assert_allclose(field.rho_std**2, field.rho_std_epistemic**2 + field.rho_std_discrepancy**2)
 
@@ -57,6 +57,10 @@ def test_wrong_questions_are_refused(surrogate):
         surrogate.predict(mach=np.nan, altitude_km=46)
     with pytest.raises(SureflowError, match="outside the mesh"):
         surrogate.predict(mach=25, altitude_km=46, points=[[5.0, 5.0]])
+    with pytest.raises(SureflowError, match=r"points must be \(point, 2\); their shape is \(2,\)"):
+        surrogate.predict(mach=25, altitude_km=46, points=[0.1, 0.3])
+    with pytest.raises(SureflowError, match="given: 2 of mach, 3 of altitude_km"):
+        surrogate.predict(mach=[20, 25], altitude_km=[30, 40, 50])
 
 
 def test_a_single_deterministic_network_claims_no_error_bar():

@@ -11,9 +11,10 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from sureflow.data.dataset import PHYSICAL, Dataset, Mesh
-from sureflow.data.locate import cell_index, interpolate, points_in
+from sureflow.data.locate import cell_index, interpolate, points_in, require_points
 from sureflow.data.normalize import Normalizer
 from sureflow.data.scaling import NoScaling, Scaling
+from sureflow.data.schema import LONG_NAMES
 from sureflow.errors import SureflowError
 from sureflow.models import FieldModel, FieldModelSettings
 from sureflow.physics.gas import Gas
@@ -24,6 +25,14 @@ from sureflow.uq.ensemble import member_means, predict_normalized
 from sureflow.uq.predictive import Predictive
 
 METERS = {"units": "m"}
+# What the arrays of a prediction are, by what follows the name of a field in theirs; the others are parts of the bars.
+MEANINGS = {
+    "": "{}",
+    "_std": "standard deviation of the {}",
+    "_std_raw": "standard deviation of the {} before calibration",
+    "_interval90": "half width of the 90 % interval of the {} at a point",
+    "_band90": "half width of the 90 % band of the {}, for all points at once",
+}
 UNSCALED = NoScaling()
 LEVEL = 0.9  # of the intervals that predictions carry
 
@@ -222,6 +231,8 @@ class Surrogate:
         if not extrapolate:
             self._refuse(conditions)
         located = None if points is None else np.asarray(points, float)
+        if located is not None:
+            require_points(located, self.mesh_points[PHYSICAL].shape[1])
         fields = _labelled(self, self.predictive(conditions, located), conditions, located)
         return fields if any(np.ndim(value) for value in parameters.values()) else fields.isel(case=0)
 
@@ -238,8 +249,14 @@ class Surrogate:
             raise SureflowError(
                 f"this model takes {', '.join(self.domain.names)}; given: {', '.join(parameters) or 'nothing'}"
             )
-        columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(parameters[n], float)) for n in self.domain.names))
-        conditions = np.column_stack(columns)
+        columns = {name: np.atleast_1d(np.asarray(parameters[name], float)) for name in self.domain.names}
+        try:
+            conditions = np.column_stack(np.broadcast_arrays(*columns.values()))
+        except ValueError:
+            counts = ", ".join(f"{values.size} of {name}" for name, values in columns.items())
+            raise SureflowError(
+                f"conditions need as many values of one parameter as of another; given: {counts}"
+            ) from None
         if not np.isfinite(conditions).all():
             raise SureflowError("conditions must be finite numbers")
         return conditions
@@ -264,7 +281,11 @@ def _labelled(
         arrays |= ({} if own is None else {"_std_raw": own}) | _intervals(surrogate, np.asarray(predictive.std))
     shape = tuple(space.sizes[dim] for dim in space["x"].dims)
     fields = {
-        name + suffix: (("case", *space["x"].dims), values[:, variable].reshape(-1, *shape), {"units": unit})
+        name + suffix: (
+            ("case", *space["x"].dims),
+            values[:, variable].reshape(-1, *shape),
+            {"units": unit, "long_name": _meaning(suffix).format(LONG_NAMES.get(name, name))},
+        )
         for variable, (name, unit) in enumerate(zip(surrogate.names, surrogate.units, strict=True))
         for suffix, values in arrays.items()
     }
@@ -273,6 +294,10 @@ def _labelled(
     parameters = {name: ("case", conditions[:, column]) for column, name in enumerate(surrogate.domain.names)}
     attributes = {"verdict": surrogate.trusted_domain.summary(conditions), "bars": _bars(surrogate)}
     return space.assign(fields).assign(extrapolation=extrapolation).assign_coords(parameters).assign_attrs(attributes)
+
+
+def _meaning(suffix: str) -> str:
+    return MEANINGS.get(suffix) or suffix.removeprefix("_std_") + " part of the standard deviation of the {}"
 
 
 def _intervals(surrogate: Surrogate, std: Float[np.ndarray, "case variable point"]) -> dict[str, np.ndarray]:

@@ -13,6 +13,8 @@ def test_a_gas_comes_back_from_its_description():
 def test_an_unknown_gas_is_named():
     with pytest.raises(SureflowError, match="gas model 'plasma' is not one of perfect"):
         gas_from({"model": "plasma"})
+    with pytest.raises(SureflowError, match="is not described as this version"):
+        gas_from({"model": "perfect", "flavor": 1.4})
 
 
 @pytest.mark.parametrize(

@@ -180,6 +180,7 @@ def test_damaged_metadata_is_named(store):
     for change, sentence in [
         ({"schema_version": 99}, "has schema version 99, this sureflow reads 1"),
         ({"shape": [3, 3]}, "is damaged: its metadata cannot be read"),
+        ({"gas": None}, "is damaged: its metadata cannot be read"),
     ]:
         marks.write_text(json.dumps(whole | {"attributes": whole["attributes"] | change}))
         with pytest.raises(SureflowError, match=sentence):

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sureflow.models import DeepONetSettings, map_networks, network_axis
+from sureflow.models import DeepONetSettings, map_networks, network_axis, network_shares
 
 MODELS = [DeepONetSettings(decoder_width=16), DeepONetSettings(fourier_octaves=0, encoder_layers=0, decoder_layers=0)]
 each_model = pytest.mark.parametrize("settings", MODELS, ids=repr)
@@ -30,3 +30,12 @@ def test_networks_are_mapped_over_their_leading_axis():
     values = jnp.arange(6.0).reshape(3, 2)
     np.testing.assert_array_equal(map_networks(lambda a, b: a.sum() + b, values, jnp.ones(3)), [2, 6, 10])
     assert network_axis() == "sequential"  # on a CPU, where the tests run
+
+
+@pytest.mark.parametrize(
+    ("networks", "cores", "shares"),
+    [(40, 2, 2), (40, 6, 5), (40, 12, 10), (40, 64, 40), (4, 3, 2), (5, 2, 1), (1, 8, 1)],
+)
+def test_networks_are_shared_out_equally_over_as_many_cores_as_possible(monkeypatch, networks, cores, shares):
+    monkeypatch.setattr("sureflow.models.base.usable_cores", lambda: cores)
+    assert network_shares(networks) == shares

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -249,12 +249,17 @@ def provenance(lock: StoreLock, path: Path, options: Options):
         write()
 
 
+def read_jobs(path: Path) -> list[dict[str, Any]]:
+    """The jobs in the provenance of a store; none where it is missing or damaged, since nothing depends on it."""
+    try:
+        return list(json.loads(path.read_bytes())["jobs"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
 def append_job(path: Path, job: dict) -> None:
     """Add a job, or bring it up to date, and replace the file whole."""
-    try:
-        jobs = json.loads(path.read_bytes())["jobs"]
-    except (OSError, ValueError, KeyError):
-        jobs = []
+    jobs = read_jobs(path)
     same = [index for index, other in enumerate(jobs) if all(other.get(k) == job[k] for k in ("started", "shard"))]
     jobs = [other for index, other in enumerate(jobs) if index not in same] + [job]
     write_atomically(path, (json.dumps({"jobs": jobs}, indent=1) + "\n").encode())

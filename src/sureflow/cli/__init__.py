@@ -35,3 +35,6 @@ def main() -> None:
     except SureflowError as error:
         print(f"sureflow: {error}", file=sys.stderr)
         sys.exit(2)
+    except PermissionError as error:
+        print(f"sureflow: {error.filename} may not be read or written by this user.", file=sys.stderr)
+        sys.exit(2)

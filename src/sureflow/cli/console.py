@@ -32,7 +32,7 @@ class TimeLeft(ProgressColumn):
 class Pace:
     """Time remaining from the last advances: the first one, which compiles, says little about those that follow."""
 
-    def __init__(self, window: int = 30):
+    def __init__(self, window: int):
         self.advances: deque[tuple[float, float]] = deque(maxlen=window)
 
     def left(self, now: float, completed: float, total: float) -> float | None:
@@ -55,7 +55,7 @@ def duration(seconds: float | None) -> str:
 class Bar:
     """A progress bar on a terminal; a line now and then in a log file."""
 
-    def __init__(self, label: str, total: float, found: float = 0):
+    def __init__(self, label: str, total: float, found: float = 0, window: int = 30):
         self.progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -71,7 +71,8 @@ class Bar:
         self.progress.update(self.task, completed=found)
         self.total = total
         self.found = found
-        self.pace = Pace()
+        self.window = window
+        self.pace = Pace(window)
         self.printed = time.monotonic()
 
     def __enter__(self) -> "Bar":
@@ -88,7 +89,7 @@ class Bar:
 
     def forget_pace(self) -> None:
         """Take the time remaining from what is still to come: what lies behind took no time."""
-        self.pace = Pace()
+        self.pace = Pace(self.window)
 
     def update(self, completed: float, note: str) -> None:
         now = time.monotonic()

@@ -36,7 +36,8 @@ def follow_study(folder: Path, settings: "StudySettings", *, overwrite: bool) ->
     from sureflow.study.run import Watch, run_study
 
     keep_compiled_programs()
-    with Bar("study", 1.0) as bar, stopped_by_signals():
+    # Its stages advance in steps of unequal worth, so that only many of them tell the pace.
+    with Bar("study", 1.0, window=200) as bar, stopped_by_signals():
         say = partial(err.print, markup=False)
         watch = Watch(say=say, advance=bar.update, begin=bar.begin, skipped=bar.forget_pace)
         try:

@@ -17,10 +17,8 @@ def points_in(coordinates: str, described: Mapping[str, Points], mesh: Mesh | No
 
     Without the nodes of a structured mesh, the box around the points of the runs decides what is outside.
     """
-    points = np.asarray(points, float)
     known = described[PHYSICAL]
-    if points.ndim != 2 or points.shape[1] != known.shape[1]:
-        raise SureflowError(f"points must be (point, {known.shape[1]}); their shape is {points.shape}")
+    require_points(points, known.shape[1])
     if mesh is None:
         inside = ((points >= known.min(axis=0)) & (points <= known.max(axis=0))).all(axis=1)
         _require_inside(points, inside)
@@ -29,6 +27,12 @@ def points_in(coordinates: str, described: Mapping[str, Points], mesh: Mesh | No
         return points
     index = cell_index(mesh, points)
     return points if coordinates == PHYSICAL else interpolate(described[coordinates], mesh.shape, index)
+
+
+def require_points(points: np.ndarray, coordinates: int) -> None:
+    """Refuse what is not a list of points."""
+    if points.ndim != 2 or points.shape[1] != coordinates:
+        raise SureflowError(f"points must be (point, {coordinates}); their shape is {points.shape}")
 
 
 def cell_index(mesh: Mesh, points: Points) -> Float[np.ndarray, "point 2"]:

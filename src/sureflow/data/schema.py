@@ -16,6 +16,15 @@ SCHEMA = "sureflow-runs"
 SCHEMA_VERSION = 1
 
 VARIABLES = {"u1": "m/s", "u2": "m/s", "rho": "kg/m3", "T": "K"}
+# As other programs show them; the last two are derived from the four.
+LONG_NAMES = {
+    "u1": "axial velocity",
+    "u2": "radial velocity",
+    "rho": "density",
+    "T": "temperature",
+    "pressure": "pressure",
+    "mach_number": "Mach number",
+}
 PARAMETERS = {"mach": "1", "altitude_km": "km"}
 FREE_STREAM = {"velocity": "m/s", "density": "kg/m3", "pressure": "Pa", "temperature": "K"}
 POINTS = {"x": "m", "r": "m", "xi": "1", "eta": "1"}
@@ -67,7 +76,10 @@ def gas_from(description: Mapping[str, Any]) -> Gas:
     model = values.pop("model", None)
     if model not in GASES:
         raise SureflowError(f"gas model {model!r} is not one of {', '.join(GASES)}; a newer sureflow may know it.")
-    return GASES[model](**values)
+    try:
+        return GASES[model](**values)
+    except TypeError:
+        raise SureflowError(f"gas {dict(description)} is not described as this version of sureflow does.") from None
 
 
 def first_difference(wanted: Any, stored: Any, name: str) -> str | None:

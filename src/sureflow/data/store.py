@@ -72,6 +72,7 @@ class RunStore:
         check_is_ours(path)
         with explain_reading(path, "its metadata"):
             store = cls(path, zarr.open_group(path, mode="r+" if writable else "r"))
+            store.check_attributes()
             store.check_arrays()
         return store
 
@@ -177,6 +178,11 @@ class RunStore:
                     leftover.unlink(missing_ok=True)
 
     # Checks
+
+    def check_attributes(self) -> None:
+        missing = [name for name in (*MADE_BY, "versions") if not isinstance(self.attributes.get(name), dict)]
+        if missing:
+            raise ValueError(f"it does not say its {missing[0]}")
 
     def check_arrays(self) -> None:
         nj, ni = self.shape

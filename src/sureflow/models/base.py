@@ -1,6 +1,5 @@
 """The contract of a network, and how many networks run in one program."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +10,8 @@ from jaxtyping import Array, Float
 
 from sureflow.runtime import usable_cores
 
-# How the axis of networks is mapped, fixed per kind of device so that results do not depend on timing. On a CPU one
-# network at a time keeps its weights, moments and activations in cache, and its matrix products fill the cores.
+# How the axis of networks is mapped, fixed per kind of device so that results do not depend on timing. On a CPU a thread
+# that takes one network at a time keeps its weights, moments and activations in cache.
 NETWORK_AXIS: dict[str, str] = {"cpu": "sequential"}
 
 
@@ -34,12 +33,13 @@ def network_axis() -> str:
 
 
 def network_shares(networks: int) -> int:
-    """Into how many equal shares networks are divided for training, each run by a thread of its own.
+    """Into how many equal shares networks are divided for training, each in a thread of its own.
 
-    On a CPU a core then goes through its share alone: what is not a matrix product, which one core does while the
-    others wait, is done by all of them at once.
+    On a CPU the matrix products of one network use all cores, but of the rest of a step one core does the work while
+    the others wait: with several networks at once, they have other products to do.
     """
-    return math.gcd(networks, usable_cores()) if network_axis() == "sequential" else 1
+    most = min(networks, usable_cores()) if network_axis() == "sequential" else 1
+    return max(shares for shares in range(1, most + 1) if networks % shares == 0)
 
 
 def map_networks(function: Callable[..., Any], *trees: Any) -> Any:

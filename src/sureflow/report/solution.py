@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sureflow.data.schema import VARIABLES
+from sureflow.data.schema import LONG_NAMES, VARIABLES
 from sureflow.files import write_netcdf
 from sureflow.flow.solution import FlowSolution
 from sureflow.flow.steer import SolverSettings
@@ -53,7 +53,8 @@ def solution_dataset(solution: FlowSolution) -> xr.Dataset:
         "node_r": (("node_j", "node_i"), np.asarray(solution.mesh.node_r), meters),
     }
     fields = {
-        name: (("j", "i"), field, {"units": unit}) for (name, unit), field in zip(units.items(), values, strict=True)
+        name: (("j", "i"), field, {"units": unit, "long_name": LONG_NAMES[name]})
+        for (name, unit), field in zip(units.items(), values, strict=True)
     }
     attributes = {"title": title(solution), "status": solution.convergence.status}
     return xr.Dataset(fields, coordinates, attributes)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from sureflow.evaluate.results import Row
 from sureflow.report import paper
+from sureflow.report.claims import judge_all
 from sureflow.report.export import Measured, Table
 from sureflow.report.findings import BOTH, DOMAIN_NAMES, REGION_NAMES, Findings
 
@@ -246,6 +247,16 @@ def selection_table(findings: Findings) -> Table | None:
     return Table("selection", caption, header, tuple(rows))
 
 
+def claims_table(findings: Findings) -> Table:
+    """What became of every claim of the paper."""
+    rows = [
+        (claim.statement, claim.source, claim.criterion, found.verdict.value, found.evidence)
+        for claim, found in judge_all(findings)
+    ]
+    caption = "The paper's claims, in our words, what we take them to mean, and what these runs say of them."
+    return Table("claims", caption, ("claim", "where", "tested as", "verdict", "what we found"), tuple(rows))
+
+
 def all_tables(findings: Findings) -> dict[str, Table]:
     """Every table that has rows, by name."""
     made = [
@@ -257,5 +268,6 @@ def all_tables(findings: Findings) -> dict[str, Table]:
         region_table(findings),
         relative_error_table(findings),
         selection_table(findings),
+        claims_table(findings),
     ]
     return {table.name: table for table in made if table is not None and table.rows}

@@ -114,7 +114,7 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
     write_atomically(path, buffer.getvalue())
 
 
-def collect(folder: Path, data: StudyData, scores: list[dict[str, Any]]) -> None:
+def collect(folder: Path, data: StudyData, scores: list[dict[str, Any]], histories: list[dict[str, Any]]) -> None:
     """results.json and maps.npz of the whole study."""
     found: Found = {"rows": [], "cases": [], "curves": [], "histogram": []}
     settings, runs, split = data.settings, data.runs, data.split
@@ -141,7 +141,7 @@ def collect(folder: Path, data: StudyData, scores: list[dict[str, Any]]) -> None
             "shown": data.shown_condition,
         },
         selection={"candidates": scores, "chosen": best(scores) if scores else {}},
-        histories=[row for entry in settings.models for row in training_history(folder, entry)],
+        histories=histories,
         **found,
     ).write(folder)
 
@@ -161,13 +161,13 @@ def true_fields(data: StudyData) -> dict[str, np.ndarray]:
 
 
 def training_history(folder: Path, entry: Entry) -> list[dict[str, Any]]:
-    """Mean standard deviation on the training batches by epoch, of heads that report one."""
-    path = folder / "models" / entry.label / EVENTS
-    if not path.is_file():
+    """Mean standard deviation on the training batches by epoch, of heads that report one; none if the log was lost."""
+    try:
+        lines = (folder / "models" / entry.label / EVENTS).read_text().splitlines()
+        return [
+            {"label": entry.label, "epoch": event["epoch"], "domain": "train", "variable": name, "mean_std": std}
+            for event in map(json.loads, lines)
+            for name, std in event.get("std", {}).items()
+        ]
+    except (OSError, ValueError, KeyError, AttributeError):
         return []
-    events = [json.loads(line) for line in path.read_text().splitlines()]
-    return [
-        {"label": entry.label, "epoch": event["epoch"], "domain": "train", "variable": name, "mean_std": std}
-        for event in events
-        for name, std in event.get("std", {}).items()
-    ]

@@ -1,6 +1,8 @@
 """The stages of a study in their order: runs, selection, training, evaluation, results, report."""
 
 import contextlib
+import hashlib
+import json
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -18,7 +20,7 @@ from sureflow.files import write_atomically
 from sureflow.report.page import FIGURES, REPORT, TABLES, write_report
 from sureflow.runtime import usable_cores
 from sureflow.study.data import StudyData
-from sureflow.study.evaluation import collect, evaluate_model, evaluated_with
+from sureflow.study.evaluation import collect, evaluate_model, evaluated_with, training_history
 from sureflow.study.settings import Entry, StudySettings, load_study
 from sureflow.study.stages import Stage, content_hash
 from sureflow.study.training import scores, select, train_model
@@ -151,8 +153,14 @@ def finish(study: Study, data: StudyData) -> None:
         for ending in (".json", ".npz")
     }
     found = scores(study)
-    inputs = {"evaluations": evaluated, "selection": found, "study": content_hash(study.folder / STUDY)}
-    make = partial(collect, study.folder, data, found)
+    histories = [row for entry in study.settings.models for row in training_history(study.folder, entry)]
+    inputs = {
+        "evaluations": evaluated,
+        "selection": found,
+        "histories": hashlib.sha256(json.dumps(histories).encode()).hexdigest(),
+        "study": content_hash(study.folder / STUDY),
+    }
+    make = partial(collect, study.folder, data, found, histories)
     study.stage(Stage("results", inputs, ["results.json", "maps.npz"], make), study.costs.before["report"])
     written = {name: content_hash(study.folder / name) for name in ("results.json", "maps.npz")}
     report = Stage("report", written, [REPORT, FIGURES, TABLES], lambda: write_report(study.folder))

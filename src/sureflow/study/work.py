@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sureflow.campaign.run import provenance_path
+from sureflow.campaign.run import provenance_path, read_jobs
 from sureflow.campaign.versions import versions
 from sureflow.data.store import RunStore
 from sureflow.files import write_atomically
@@ -22,9 +22,9 @@ PROVENANCE = "provenance.json"
 
 # Rough costs in seconds on two cores, which weigh the stages against each other in the display of progress.
 PER_CELL_OF_RUN = 4e-4
-PER_SAMPLE = 9e-6  # and network, forwards and backwards
+PER_SAMPLE = 7.7e-6  # and network, forwards and backwards
 PER_PREDICTION = 3e-6  # at a point, by one network
-FIELD_MODEL_COST = 30.0
+FIELD_MODEL_COST = 8.0
 REPORT_COST = 20.0
 
 
@@ -118,13 +118,11 @@ def read_clock(folder: Path) -> dict[str, float]:
 
 
 def write_provenance(study: Study) -> None:
-    runs = provenance_path(study.folder / RUNS)
+    jobs = read_jobs(provenance_path(study.folder / RUNS))
     content = {
         "seconds": study.clock,
         "machine": machine(),
         "versions": versions(),
-        "runs": [] if not runs.exists() else [
-            {key: job[key] for key in ("started", "seconds", "cores")} for job in json.loads(runs.read_bytes())["jobs"]
-        ],
-    }  # fmt: skip
+        "runs": [{key: job.get(key) for key in ("started", "seconds", "cores")} for job in jobs],
+    }
     write_atomically(study.folder / PROVENANCE, (json.dumps(content, indent=1) + "\n").encode())

@@ -1,0 +1,86 @@
+"""Keeps the tables, figures and results of a study as the reference study in docs/study.
+
+sureflow study --preset paper -o study/
+python benchmarks/reference.py study/
+"""
+
+import argparse
+import json
+import shutil
+from pathlib import Path
+
+KEPT = {
+    ".": ("results.json", "study.toml", "provenance.json"),
+    "figures": ("*.png",),
+    "tables": ("*.md", "*.csv", "*.tex"),
+}
+TITLES = {
+    "summary": "Error and calibration",
+    "appendix": "The appendix table of the paper, beside ours",
+    "claims": "The paper's claims",
+    "leaderboard": "All models",
+    "learning_curves": "Learning curves",
+    "coverage": "Coverage of intervals",
+    "regions": "By region of the flow",
+    "relative_errors": "Relative errors",
+    "selection": "Training settings: candidates and their errors on held-out training runs",
+}
+HEAD = """# The reference study
+
+Made by
+
+    sureflow study --preset paper -o study/
+    python benchmarks/reference.py study/
+
+on 441 runs of our own solver. `report.html`, which the first command makes as well, is not kept here; `results.json` has
+everything that was measured, `provenance.json` times and versions. Where ours differs from the paper, and why:
+[differences.md](differences.md).
+
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study", type=Path, help="folder of a finished study")
+    parser.add_argument("--docs", type=Path, default=Path("docs/study"))
+    options = parser.parse_args()
+    for folder, patterns in KEPT.items():
+        keep(options.study / folder, options.docs / folder, patterns)
+    (options.docs / "README.md").write_text(page(options.docs))
+
+
+def keep(source: Path, target: Path, patterns: tuple[str, ...]) -> None:
+    """Copy what is to be kept, and nothing of an earlier study."""
+    target.mkdir(parents=True, exist_ok=True)
+    for pattern in patterns:
+        for path in target.glob(pattern):
+            path.unlink()
+        for path in source.glob(pattern):
+            shutil.copy(path, target / path.name)
+
+
+def page(docs: Path) -> str:
+    """Tables and figures on one page."""
+    sections = [HEAD + times(json.loads((docs / "provenance.json").read_text())["seconds"])]
+    sections += [
+        f"## {title}\n\n{(docs / 'tables' / f'{name}.md').read_text().strip()}\n" for name, title in TITLES.items()
+    ]
+    pictures = sorted(path.name for path in (docs / "figures").glob("*.png"))
+    sections.append(
+        "## Figures\n\n" + "\n\n".join(f"![{name[:-4].replace('_', ' ')}](figures/{name})" for name in pictures)
+    )
+    return "\n".join(sections) + "\n"
+
+
+def times(seconds: dict[str, float]) -> str:
+    """What the stages took, by kind."""
+    by_kind: dict[str, float] = {}
+    for stage, duration in seconds.items():
+        kind = stage.split()[0] if stage != "train ensemble" else "train the ensemble"
+        by_kind[kind] = by_kind.get(kind, 0.0) + duration
+    parts = ", ".join(f"{kind} {duration / 60:.0f}" for kind, duration in by_kind.items())
+    return f"Minutes on two cores, by stages: {parts}; together {sum(seconds.values()) / 60:.0f}.\n"
+
+
+if __name__ == "__main__":
+    main()
