@@ -81,3 +81,12 @@ def test_results_hold_no_path_of_the_machine(tmp_path):
     assert stored.portable()["runs"] == "runs.zarr"
     assert settings(FIELD_MODEL, campaign=str(tmp_path / "own.toml")).portable()["campaign"] == "own.toml"
     assert settings(FIELD_MODEL).portable()["campaign"] == "quick"
+
+
+def test_a_series_with_a_list_of_runs_is_a_model_for_each():
+    curve = {"series": "interpolation", "model": {"name": "interpolation"}, "runs": [4, 9]}
+    settings = StudySettings.model_validate({"campaign": "quick", "models": [curve]})
+    assert [(entry.label, entry.series, entry.runs) for entry in settings.models] == [
+        ("interpolation-4", "interpolation", 4),
+        ("interpolation-9", "interpolation", 9),
+    ]

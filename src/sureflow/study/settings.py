@@ -59,8 +59,8 @@ class Entry(Section):
     training settings for this model alone; whole-field models have none of these. `split_seed` draws other test runs for
     the model; `runs` lets it learn from so many of the training runs, chosen space-filling; `calibrate` fits its bars by
     folds over the runs it learns from. An entry of a `series` is one point of the learning curve of the model with that
-    label, and only its rows are kept. The model `auto` is what `sureflow train` takes by default: the best by
-    cross-validation over the runs it learns from.
+    label, and only its rows are kept; in a file, a list of `runs` and no label stands for an entry each. The model `auto`
+    is what `sureflow train` takes by default: the best by cross-validation over the runs it learns from.
     """
 
     label: Label
@@ -130,6 +130,14 @@ class StudySettings(Section):
     train: TrainSettings = TrainSettings()
     models: tuple[Entry, ...] = Field(min_length=1)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _spell_out_series(cls, given: Any) -> Any:
+        """An entry of a series with several numbers of runs stands for one entry each."""
+        if not isinstance(given, dict) or not isinstance(given.get("models"), list):
+            return given
+        return given | {"models": [entry for one in given["models"] for entry in _points_of(one)]}
+
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         labels = [entry.label for entry in self.models]
@@ -160,6 +168,12 @@ class StudySettings(Section):
     def to_toml(self) -> str:
         """The study with every default written out."""
         return tomlkit.dumps(self.model_dump(mode="json", exclude_none=True))
+
+
+def _points_of(entry: Any) -> list[Any]:
+    if not isinstance(entry, dict) or "series" not in entry or not isinstance(entry.get("runs"), list):
+        return [entry]
+    return [entry | {"label": f"{entry['series']}-{runs}", "runs": runs} for runs in entry["runs"]]
 
 
 def vars_of(train: TrainSettings) -> dict[str, Any]:
