@@ -5,7 +5,6 @@ python benchmarks/reference.py study/
 """
 
 import argparse
-import json
 import shutil
 from pathlib import Path
 
@@ -34,7 +33,7 @@ Made by
 
 on 441 runs of our own solver. `report.html`, which the first command makes as well, is not kept here; `results.json` has
 everything that was measured, `provenance.json` times and versions. Where ours differs from the paper, and why:
-[differences.md](differences.md).
+[differences.md](differences.md). How long it takes: [speed.md](../speed.md).
 
 """
 
@@ -61,7 +60,7 @@ def keep(source: Path, target: Path, patterns: tuple[str, ...]) -> None:
 
 def page(docs: Path) -> str:
     """Tables and figures on one page."""
-    sections = [HEAD + times(json.loads((docs / "provenance.json").read_text())["seconds"])]
+    sections = [HEAD.rstrip() + "\n"]
     sections += [
         f"## {title}\n\n{(docs / 'tables' / f'{name}.md').read_text().strip()}\n" for name, title in TITLES.items()
     ]
@@ -70,16 +69,6 @@ def page(docs: Path) -> str:
         "## Figures\n\n" + "\n\n".join(f"![{name[:-4].replace('_', ' ')}](figures/{name})" for name in pictures)
     )
     return "\n".join(sections) + "\n"
-
-
-def times(seconds: dict[str, float]) -> str:
-    """What the stages took, by kind."""
-    by_kind: dict[str, float] = {}
-    for stage, duration in seconds.items():
-        kind = stage.split()[0] if stage != "train ensemble" else "train the ensemble"
-        by_kind[kind] = by_kind.get(kind, 0.0) + duration
-    parts = ", ".join(f"{kind} {duration / 60:.0f}" for kind, duration in by_kind.items())
-    return f"Minutes on two cores, by stages: {parts}; together {sum(seconds.values()) / 60:.0f}.\n"
 
 
 if __name__ == "__main__":

@@ -43,7 +43,8 @@ def learn(
     else:
         checkpoint = None if folder is None else folder / CHECKPOINT
         fingerprint = _fingerprint(training, recipe, coordinates, scaling)
-        weights = _train(normalizer.training_view(scaled, coordinates), recipe, checkpoint, fingerprint, on_epoch)
+        view = normalizer.training_view(scaled, coordinates)
+        weights = _train(view, recipe, training.names, checkpoint, fingerprint, on_epoch)
     return Surrogate.of(training, recipe, coordinates, normalizer, weights, transform)
 
 
@@ -61,6 +62,7 @@ def _normalized_fields(scaled: Dataset, normalizer: Normalizer) -> np.ndarray:
 def _train(
     view: TrainingView,
     recipe: Recipe,
+    names: tuple[str, ...],
     checkpoint: Path | None,
     fingerprint: str,
     on_epoch: Callable[[EpochReport], None],
@@ -76,7 +78,7 @@ def _train(
         if checkpoint is not None:
             save_checkpoint(checkpoint, progress, fingerprint)
 
-    return fit(view, recipe, start=start, on_epoch=end_of_epoch).state.weights
+    return fit(view, recipe, names=names, start=start, on_epoch=end_of_epoch).state.weights
 
 
 def _fingerprint(training: Dataset, recipe: Recipe, coordinates: str, scaling: str) -> str:

@@ -37,7 +37,7 @@ def test_a_candidate_that_diverges_is_lost_and_said_so(runs, tmp_path):
     study = Study(tmp_path, chosen, watch, Costs(chosen), {})
     assert select(study, StudyData(runs, chosen).training).learning_rate == 1e-3
     assert [score["mae"] is None for score in scores(study)] == [False, True]
-    assert any(line.startswith("selection 1: counts as lost, since the loss of member 0") for line in said)
+    assert any(line.startswith("selection 1: counts as lost, since the loss of u1, member 1 of 1,") for line in said)
     assert not list(tmp_path.rglob("checkpoint.safetensors"))
 
 

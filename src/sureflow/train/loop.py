@@ -1,6 +1,6 @@
 """Training as pure functions: a state, an epoch that maps it to the next one, and a loop around them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass as plain_dataclass
 from functools import partial
@@ -223,26 +223,30 @@ def fit(
     view: TrainingView,
     recipe: Recipe,
     *,
+    names: Sequence[str] | None = None,
     start: Training | None = None,
     on_epoch: Callable[[Training], None] = lambda training: None,
 ) -> Training:
-    """Train to the last epoch, from where `start` has come to or from new weights; `on_epoch` sees the end of each."""
+    """Train to the last epoch, from where `start` has come to or from new weights; `on_epoch` sees the end of each.
+
+    `names` of the variables are for a message about one whose training diverged.
+    """
     training = start or Training(initial_state(view, recipe))
     for epoch in range(len(training.history), recipe.train.epochs):
         state, parts = train_epoch(training.state, epoch, view, recipe)
         by_member = {name: np.asarray(values).reshape(recipe.members, -1) for name, values in parts.items()}
         report = EpochReport(epoch, by_member)
-        _require_finite(report, recipe)
+        _require_finite(report, recipe, names or range(len(view.fields)))
         training = Training(state, (*training.history, report))
         on_epoch(training)
     return training
 
 
-def _require_finite(report: EpochReport, recipe: Recipe) -> None:
+def _require_finite(report: EpochReport, recipe: Recipe, names: Sequence[str | int]) -> None:
     lost = np.argwhere(~np.isfinite(report.parts["loss"]))
     if lost.size:
         member, variable = lost[0]
         raise Diverged(
-            f"the loss of member {member}, variable {variable} is not finite in epoch {report.epoch + 1}: lower "
-            f"train.learning_rate, which is {recipe.train.learning_rate:g}, and train again"
+            f"the loss of {names[variable]}, member {member + 1} of {recipe.members}, is not finite in epoch "
+            f"{report.epoch + 1}: lower train.learning_rate, which is {recipe.train.learning_rate:g}, and train again"
         )
