@@ -6,7 +6,8 @@ import pytest
 from report import synthetic_study
 from sureflow.evaluate.results import Results
 from sureflow.report import paper
-from sureflow.report.claims import CLAIMS, Verdict, judge, judge_all
+from sureflow.report.claims import CLAIMS, judge, judge_all
+from sureflow.report.criteria import Verdict
 from sureflow.report.findings import OUTER, Findings
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from sureflow.report.claims import Claim, Finding, Verdict
+from sureflow.report.claims import Claim
+from sureflow.report.criteria import Finding, Verdict
 from sureflow.report.export import number, share
 from sureflow.report.findings import BOTH, DOMAIN_NAMES, Findings
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sureflow.data.schema import VARIABLES
-from sureflow.report.claims import Claim, Finding, Verdict
+from sureflow.report.claims import Claim
+from sureflow.report.criteria import Finding, Verdict
 from sureflow.report.export import Table, number, to_html
 from sureflow.report.findings import BOTH, DOMAIN_NAMES, Findings
 from sureflow.report.headline import counted
