@@ -1,7 +1,16 @@
 """What all tests share."""
 
+import pytest
 from hypothesis import settings
 
 # Compilation makes the first example slow, so there is no deadline; examples are the same in every run.
 settings.register_profile("sureflow", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("sureflow")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread_a_training():
+    """Tests run side by side, a process a core: threads of their small trainings would only wait for each other."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sureflow.models.base.usable_cores", lambda: 1)
+        yield
