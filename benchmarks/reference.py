@@ -1,12 +1,15 @@
 """Keeps the tables, figures and results of a study as the reference study in docs/study.
 
-sureflow study --preset paper -o study/
-python benchmarks/reference.py study/
+sureflow study --preset paper -o paper/
+python benchmarks/reference.py paper/
 """
 
 import argparse
 import shutil
 from pathlib import Path
+
+from sureflow.report.captions import captions
+from sureflow.report.findings import Findings
 
 KEPT = {
     ".": ("results.json", "study.toml", "provenance.json"),
@@ -16,6 +19,7 @@ KEPT = {
 TITLES = {
     "summary": "Error and calibration",
     "appendix": "The appendix table of the paper, beside ours",
+    "draws": "Other draws of the test runs",
     "claims": "The paper's claims",
     "leaderboard": "All models",
     "learning_curves": "Learning curves",
@@ -28,8 +32,8 @@ HEAD = """# The reference study
 
 Made by
 
-    sureflow study --preset paper -o study/
-    python benchmarks/reference.py study/
+    sureflow study --preset paper -o paper/
+    python benchmarks/reference.py paper/
 
 on 441 runs of our own solver. `report.html`, which the first command makes as well, is not kept here; `results.json` has
 everything that was measured, `provenance.json` times and versions. Where ours differs from the paper, and why:
@@ -62,13 +66,18 @@ def page(docs: Path) -> str:
     """Tables and figures on one page."""
     sections = [HEAD.rstrip() + "\n"]
     sections += [
-        f"## {title}\n\n{(docs / 'tables' / f'{name}.md').read_text().strip()}\n" for name, title in TITLES.items()
+        f"## {title}\n\n{(docs / 'tables' / f'{name}.md').read_text().strip()}\n"
+        for name, title in TITLES.items()
+        if (docs / "tables" / f"{name}.md").exists()
     ]
-    pictures = sorted(path.name for path in (docs / "figures").glob("*.png"))
-    sections.append(
-        "## Figures\n\n" + "\n\n".join(f"![{name[:-4].replace('_', ' ')}](figures/{name})" for name in pictures)
-    )
-    return "\n".join(sections) + "\n"
+    words = captions(Findings.read(docs))
+    sections.append("## Figures\n")
+    sections += [
+        f"![{name.replace('_', ' ')}](figures/{name}.png)\n\n{caption}\n"
+        for name, caption in words.items()
+        if (docs / "figures" / f"{name}.png").exists()
+    ]
+    return "\n".join(sections)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ not in the count. The matrix product (2048 x 256 x 256, float32) is timed right 
 compared takes turns, since the machine's speed may change from one minute to the next.
 
     python benchmarks/training.py                              # without PyTorch
-    python -m venv /tmp/torch && /tmp/torch/bin/pip install torch==2.13.0 numpy
-    python benchmarks/training.py --torch-python /tmp/torch/bin/python
+    python -m venv torch-venv && torch-venv/bin/pip install torch==2.13.0 numpy
+    python benchmarks/training.py --torch-python torch-venv/bin/python
 """
 
 import argparse

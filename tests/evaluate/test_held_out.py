@@ -46,6 +46,7 @@ def test_training_runs_of_the_paper_give_its_domains(paper_runs):
     fewer = held_out(paper_runs, trained_on(paper_runs, some))
     assert fewer.rule == "paper"
     assert fewer.test["in_domain"].sum() == 50
+    np.testing.assert_array_equal(fewer.units, split.train)  # the units of all numbers of runs
 
 
 def test_other_training_runs_give_a_box(paper_runs):
@@ -55,6 +56,7 @@ def test_other_training_runs_give_a_box(paper_runs):
     assert found.rule == "box"
     np.testing.assert_array_equal(found.test["in_domain"], box & ~every_second)
     np.testing.assert_array_equal(found.test["out_of_domain"], ~box)
+    np.testing.assert_array_equal(found.units, every_second)
     with pytest.raises(SureflowError, match=r"the paper's split does not fit .* were trained on; use --split box"):
         held_out(paper_runs, trained_on(paper_runs, every_second), "paper")
 

@@ -50,6 +50,16 @@ def test_markdown_latex_and_html_escape_and_emphasize():
     assert "<strong>0.0378</strong>" in page
 
 
+def test_latex_breaks_sentences_and_long_tables():
+    sentence = "a sentence that is too long for a line, " * 3
+    tex = to_latex(Table("claims", "", ("claim", "n"), (("10⁻³ " + sentence, 1),)))
+    assert r"\begin{tabular}{p{0.80\linewidth}l}" in tex
+    assert "10$^-$$^3$" in tex
+    long = to_latex(Table("errors", "Errors", ("n",), tuple((n,) for n in range(50))))
+    assert long.startswith("\\begin{longtable}{l}\n  \\caption{Errors} \\\\\n")
+    assert r"\endhead" in long
+
+
 def test_every_table_is_written_in_every_format(tmp_path):
     written = write_tables([TABLE], tmp_path / "tables")
     assert [path.name for path in written] == ["errors.csv", "errors.md", "errors.tex"]

@@ -65,7 +65,8 @@ def test_what_fills_no_area_does_not_set_the_colors():
 
 def test_residual_and_surface_name_their_axes(tmp_path):
     history = 10.0 ** -np.linspace(0, 6, 50)
-    figure = draw_residual(history, title="Mach 25", levels={"converged": 1e-6})
+    figure = draw_residual(history, title="Mach 25", levels={"converged": 1e-6}, first_order_steps=20)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["converged", "second order"]
     assert figure.axes[0].get_yscale() == "log"
     assert figure.axes[0].get_xlabel() == "implicit step"
     save(figure, tmp_path / "residual.png")

@@ -1,9 +1,11 @@
 """Learning curves: the study that draws them, down to so few runs that no bars can be calibrated."""
 
 import numpy as np
+import pytest
 
 import synthetic
 from sureflow.data.dataset import Dataset
+from sureflow.errors import SureflowError
 from sureflow.study.curve import curve_settings, curve_table
 from sureflow.study.data import StudyData
 from sureflow.study.evaluation import evaluate_model
@@ -33,3 +35,9 @@ def test_a_curve_has_a_point_for_every_number_of_runs(tmp_path):
     assert [(line["model"], line["runs"]) for line in table] == [("interpolation", n) for n in (4, 9, available)]
     assert table[0]["mae in_domain"] > table[-1]["mae in_domain"]
     assert {row["label"] for row in rows} == {"interpolation"}  # one line of the figure
+
+
+def test_a_store_with_next_to_no_runs_is_refused(tmp_path):
+    store = synthetic.write_store(tmp_path / "runs.zarr", CONDITIONS[:2])
+    with pytest.raises(SureflowError, match="2 converged runs are too few to learn from: at least 3 are needed"):
+        curve_settings(store, ["interpolation"], [4])

@@ -8,7 +8,11 @@ import pytest
 
 from sureflow.data.dataset import Dataset
 from sureflow.evaluate.results import Results
+from sureflow.report.export import FORMATS, to_markdown
+from sureflow.report.findings import Findings
+from sureflow.report.study_tables import all_tables
 from sureflow.study.settings import load_study
+from sureflow.study.work import Costs
 
 FOLDER = Path(__file__).parents[2] / "docs" / "study"
 KINDS = ("deterministic", "mve", "evidential", "ensemble")
@@ -22,6 +26,16 @@ def reference() -> Results:
 
 def test_it_was_made_by_the_committed_preset(reference):
     assert reference.configuration == json.loads(load_study("paper").model_dump_json(exclude_none=True))
+
+
+def test_its_tables_and_times_are_those_of_its_results():
+    """What lies beside the results was made with them: tables are the same when made again, and no other study's times."""
+    for table in all_tables(Findings.read(FOLDER)).values():
+        for suffix, form in FORMATS.items():
+            assert (FOLDER / "tables" / f"{table.name}{suffix}").read_text() == form(table), table.name
+        assert to_markdown(table).strip() in (FOLDER / "README.md").read_text()
+    provenance = json.loads((FOLDER / "provenance.json").read_bytes())
+    assert list(provenance["seconds"]) == list(Costs(load_study("paper")).cost)
 
 
 def test_its_runs_are_counted_as_the_split_counts_them(reference):

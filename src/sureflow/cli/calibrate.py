@@ -47,7 +47,7 @@ def calibrate(
         fitted = trust.calibrate(surrogate, dataset, folds=folds, observe=observe, on_refit=on_refit)
     with explain_writing(model):
         artifact.save(fitted, model)
-    out.print(f"Written to {model}/")
+    out.print(f"Written to {model}/", markup=False)
     out.print(_summary(fitted.calibrations["fields"].factors[0.9], fitted.names, fitted.trusted_domain.reach))
 
 

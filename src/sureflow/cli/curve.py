@@ -44,4 +44,4 @@ def curve(
         raise SureflowError(f"--sizes {sizes!r} must be positive numbers of runs")
     report = follow_study(output, curve_settings(runs, names, counts), overwrite=overwrite)
     out.print(to_text(curve_table(Results.read(output).rows)), markup=False)
-    out.print(f"{report}")
+    print(report)

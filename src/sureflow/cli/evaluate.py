@@ -43,7 +43,8 @@ def evaluate(
     other runs inside the box that the training runs span, and out_of_domain those outside of it (--split box).
 
     Numbers are in normalized units: physical values less the mean, over the standard deviation of the training runs in
-    the store. With --json there are rows for every domain, region of the flow and variable.
+    the store (of all that the paper's split trains on, where its domains are used). With --json there are rows for every
+    domain, region of the flow and variable.
     """
     import json
 
@@ -57,7 +58,7 @@ def evaluate(
     surrogate = artifact.load(model)
     dataset = matched(Dataset.from_store(runs), surrogate)
     tested = held_out(dataset, surrogate, split.value)
-    space = metric_space(dataset, tested.trained)
+    space = metric_space(dataset, tested.units)
     found = evaluation.evaluate(surrogate.predictive, dataset, tested.test, space)
     if as_json:
         print(json.dumps(found.rows, indent=1, allow_nan=False))

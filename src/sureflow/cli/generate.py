@@ -88,7 +88,7 @@ class Watch(contextlib.AbstractContextManager):
         self.latest = standing
         if self.bar is None:
             if standing.remark and standing.finished < standing.total:
-                err.print(f"[yellow]{standing.remark}[/]")
+                err.print(standing.remark, style="yellow", markup=False)
             self.bar = self.stack.enter_context(Bar(self.label, standing.total, standing.found))
         self.bar.update(standing.finished, f"{standing.finished} of {standing.total}: {tally(standing)}")
 
@@ -120,13 +120,13 @@ def say_finished(store: Path, standing: "Standing") -> None:
     from sureflow.data.schema import Status
 
     found = f" ({standing.found} were there already)" if standing.found else ""
-    out.print(f"{store}: {standing.finished} of {standing.total} runs{found}: {tally(standing)}.")
+    out.print(f"{store}: {standing.finished} of {standing.total} runs{found}: {tally(standing)}.", markup=False)
     if standing.counts[Status.CONVERGED] < standing.total:
-        out.print(f"Runs that did not converge are kept and marked; `sureflow info {store}` names them.")
+        out.print(f"Runs that did not converge are kept and marked; `sureflow info {store}` names them.", markup=False)
 
 
 def say_interrupted(store: Path, standing: "Standing | None") -> None:
     from sureflow.cli.console import err
 
     kept = f"{standing.finished} of {standing.total} runs are kept in {store}; " if standing else ""
-    err.print(f"Stopped: {kept}run the same command again to go on.")
+    err.print(f"Stopped: {kept}run the same command again to go on.", markup=False)

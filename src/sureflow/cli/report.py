@@ -13,7 +13,6 @@ def report(
 
     Writes report.html (one file that needs nothing else), figures/ (PNG, PDF) and tables/ (CSV, Markdown, LaTeX).
     """
-    from sureflow.cli.console import out
     from sureflow.report.page import write_report
 
-    out.print(str(write_report(study)))
+    print(write_report(study))

@@ -161,4 +161,4 @@ def print_summary(solution: "FlowSolution", folder: Path | None) -> None:
     for warning in summary["validity"]["warnings"]:
         out.print(f"[yellow]outside the model:[/] {warning}")
     if folder:
-        out.print(f"Written to {folder}/: {', '.join(sorted(path.name for path in folder.iterdir()))}")
+        out.print(f"Written to {folder}/: {', '.join(sorted(path.name for path in folder.iterdir()))}", markup=False)

@@ -14,18 +14,20 @@ def study(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the study.")] = Path("study"),
     preset: Annotated[str, typer.Option(help="quick, paper, full, or a TOML file of your own.")] = "quick",
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Accept other settings than the folder's; do again what they change.")
+        bool,
+        typer.Option(
+            "--overwrite", help="Accept other settings than the folder's; do again what they change, also runs."
+        ),
     ] = False,
 ) -> None:
     """Make runs, train the models, evaluate them and write the report.
 
     Stopped at any moment and started again, it goes on. What has not changed is not done again.
     """
-    from sureflow.cli.console import out
     from sureflow.study.settings import load_study
 
     report = follow_study(output, load_study(preset), overwrite=overwrite)
-    out.print(f"{report}")
+    print(report)
 
 
 def follow_study(folder: Path, settings: "StudySettings", *, overwrite: bool) -> Path:
@@ -43,5 +45,7 @@ def follow_study(folder: Path, settings: "StudySettings", *, overwrite: bool) ->
         try:
             return run_study(folder, settings, watch, overwrite=overwrite)
         except KeyboardInterrupt:
-            err.print(f"Stopped: what is finished is kept in {folder}; run the same command again to go on.")
+            err.print(
+                f"Stopped: what is finished is kept in {folder}; run the same command again to go on.", markup=False
+            )
             raise typer.Exit(130) from None

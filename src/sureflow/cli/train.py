@@ -103,7 +103,7 @@ def _train(experiment: "Experiment", tensorboard: Path | None, *, overwrite: boo
     elif overwrite:
         for name in (CHECKPOINT, EVENTS):
             (folder / name).unlink(missing_ok=True)
-    out.print(f"Written to {folder}/: {', '.join(sorted(path.name for path in folder.iterdir()))}")
+    out.print(f"Written to {folder}/: {', '.join(sorted(path.name for path in folder.iterdir()))}", markup=False)
 
 
 def _train_networks(

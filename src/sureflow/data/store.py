@@ -203,22 +203,30 @@ class RunStore:
 
     def refuse_other_contents(self, contents: Contents) -> None:
         """Refuse to add runs that were made otherwise than those that are here."""
-        stored = self.attributes
+        difference = self.difference(contents)
+        if difference:
+            raise SureflowError(
+                f"{self.path} was made with other settings: {difference}; choose another path, or --overwrite to delete it."
+            )
+
+    def difference(self, contents: Contents) -> str | None:
+        """What first distinguishes these runs from others; None if nothing does."""
+        return next(filter(None, self._differences(contents)), None)
+
+    def _differences(self, contents: Contents) -> Iterator[str | None]:
         for name in MADE_BY:
             # Through JSON, so that a tuple and the list it was stored as are equal.
             wanted = json.loads(json.dumps(contents.made_by[name]))
-            refuse_difference(self.path, first_difference(wanted, stored.get(name), name))
-        refuse_difference(self.path, first_difference(list(contents.record), self.record_names, "record"))
-        conditions = self.conditions()
-        if conditions.shape != contents.conditions.shape:
-            refuse_difference(
-                self.path, f"the number of conditions is {len(conditions)} there and {len(contents.conditions)} here"
-            )
-        for case, (there, here) in enumerate(zip(conditions.tolist(), contents.conditions.tolist(), strict=True)):
-            refuse_difference(self.path, first_difference(here, there, f"condition {case} (Mach, km)"))
+            yield first_difference(wanted, self.attributes.get(name), name)
+        yield first_difference(list(contents.record), self.record_names, "record")
+        conditions = self.conditions().tolist(), contents.conditions.tolist()
+        if len(conditions[0]) != len(conditions[1]):
+            yield "the number of conditions is {} there and {} here".format(*map(len, conditions))
+        for case, (there, here) in enumerate(zip(*conditions, strict=True)):
+            yield first_difference(here, there, f"condition {case} (Mach, km)")
         for name in NODES:
             if not np.array_equal(self.array(name), contents.nodes[name]):
-                refuse_difference(self.path, f"the mesh nodes ({name}) are not the same")
+                yield f"the mesh nodes ({name}) are not the same"
 
 
 def open_runs(path: str | Path) -> xr.Dataset:
@@ -325,13 +333,6 @@ def refuse_nameless(path: Path) -> None:
     here = Path.cwd()
     if path.name in ("", "..") or path.resolve() in (here, *here.parents):
         raise SureflowError(f"{path} is no place for results: give a name of their own, not the folder you are in.")
-
-
-def refuse_difference(path: Path, difference: str | None) -> None:
-    if difference:
-        raise SureflowError(
-            f"{path} was made with other settings: {difference}; choose another path, or --overwrite to delete it."
-        )
 
 
 def flush(chunk: Path) -> None:

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 
 from sureflow.data.dataset import PHYSICAL, Dataset
 from sureflow.data.normalize import Standard
-from sureflow.data.split import PaperDomains
+from sureflow.data.split import PaperDomains, Split
 from sureflow.errors import SureflowError
 from sureflow.evaluate.summary import IN_DOMAIN, OUT_OF_DOMAIN
 from sureflow.surrogate import Surrogate
@@ -22,11 +22,16 @@ SAME = 1e-9  # conditions that agree to this share of the training range are one
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Test runs by domain, which runs were trained on or calibrated with, and by what rule the domains were made."""
+    """Test runs by domain, which runs were trained on or calibrated with, and by what rule the domains were made.
+
+    `units` are the runs whose mean and standard deviation errors are measured in: those trained on or, in the paper's
+    domains, all that its split trains on, so that models of fewer runs are measured in the same units.
+    """
 
     test: dict[str, Mask]
     trained: Mask
     calibrated: Mask
+    units: Mask
     rule: Literal["paper", "box"]
 
 
@@ -45,9 +50,10 @@ def held_out(dataset: Dataset, surrogate: Surrogate, split: SplitName = "auto") 
             f"all {trained.size} converged runs were trained on or calibrated with: give a store with other runs to test on"
         )
     paper = None if split == "box" else _paper_test(dataset, trained, complete, required=split == "paper")
-    domains = _boxes(dataset, domain, trained) if paper is None else paper
+    domains = _boxes(dataset, domain, trained) if paper is None else paper.test
+    units = trained if paper is None else paper.train
     tested = {name: mask & ~calibrated for name, mask in domains.items() if (mask & ~calibrated).any()}
-    return HeldOut(tested, trained, calibrated, "box" if paper is None else "paper")
+    return HeldOut(tested, trained, calibrated, units, "box" if paper is None else "paper")
 
 
 def trained_runs(dataset: Dataset, domain: TrainingDomain) -> tuple[Mask, bool]:
@@ -73,9 +79,9 @@ def _boxes(dataset: Dataset, domain: TrainingDomain, trained: Mask) -> dict[str,
     return {IN_DOMAIN: ~outside & ~trained, OUT_OF_DOMAIN: outside & ~trained}
 
 
-def metric_space(dataset: Dataset, trained: Mask) -> Standard:
-    """Mean and standard deviation of the training runs in the store; of all of its runs where it holds none of them."""
-    return Standard.fit(dataset.fields[trained] if trained.any() else dataset.fields, axis=(0, 2))
+def metric_space(dataset: Dataset, units: Mask) -> Standard:
+    """Mean and standard deviation of some runs of the store; of all of its runs where it holds none of them."""
+    return Standard.fit(dataset.fields[units] if units.any() else dataset.fields, axis=(0, 2))
 
 
 def matched(dataset: Dataset, surrogate: Surrogate) -> Dataset:
@@ -111,8 +117,8 @@ def _require_same_mesh(runs: Float[np.ndarray, "point 2"], model: Float[np.ndarr
         )
 
 
-def _paper_test(dataset: Dataset, trained: Mask, complete: bool, *, required: bool) -> dict[str, Mask] | None:
-    """The paper's test domains if the training runs are among its own."""
+def _paper_test(dataset: Dataset, trained: Mask, complete: bool, *, required: bool) -> Split | None:
+    """The paper's split if the training runs are among its own."""
     try:
         split = PaperDomains()(dataset)
     except SureflowError as error:
@@ -120,7 +126,7 @@ def _paper_test(dataset: Dataset, trained: Mask, complete: bool, *, required: bo
     else:
         strangers = int((trained & ~split.train).sum())
         if complete and not strangers:
-            return split.test
+            return split
         stored = f"{strangers} runs that it does not train on were trained on" if strangers else ""
         misfit = f"this model: {stored or 'some training runs are not in the store'}"
     if required:

@@ -62,6 +62,7 @@ class Convergence:
     criterion: Criterion  # which rule ended it
     advice: str  # what to do about it; empty when converged
     steps: int
+    first_order_steps: int  # of these, at the start
     residual_drop: float
     unfrozen_residual_drop: float  # with limiter and sensor of the final state, instead of the frozen ones
     history: Float[np.ndarray, "steps"]

@@ -106,6 +106,7 @@ def march_to_steady_state(
     march = begin(state, problem, cfl=0.5)
     if not second_order_at_once:
         march = first_order_start(march, problem, settings, log)
+    first_order_steps = len(log.drops)
     march = begin(march.state, problem, cfl=5.0 if second_order_at_once else 1.0)
     march, status, criterion = second_order(march, problem, settings, log, monitor)
     unfrozen = unfrozen_residual(march.state, problem, 1.0) / reference
@@ -114,6 +115,7 @@ def march_to_steady_state(
         criterion,
         ADVICE[status],
         steps=len(log.drops),
+        first_order_steps=first_order_steps,
         residual_drop=log.drops[-1],
         unfrozen_residual_drop=unfrozen,
         history=np.array(log.drops),

@@ -7,6 +7,9 @@ from jaxtyping import Float
 
 from sureflow.models.field import Fields
 
+# Runs are padded to a multiple of this, so that one compiled program serves many folds.
+PAD_RUNS = 32
+
 
 class Basis(NamedTuple):
     """fields = mean + coefficients @ modes + what was cut off, with root mean square `truncation` over the runs.
@@ -43,3 +46,8 @@ def combine(
     """sum_k coefficient_k mode_k."""
     count, *shape = modes.shape
     return (coefficients @ modes.reshape(count, -1)).reshape(*coefficients.shape[:-1], *shape)
+
+
+def pad(rows: Float[np.ndarray, "row column"], multiple: int = PAD_RUNS) -> Float[np.ndarray, "padded column"]:
+    """Rows of zeros at the end, up to a multiple."""
+    return np.pad(rows, ((0, -len(rows) % multiple), (0, 0)))

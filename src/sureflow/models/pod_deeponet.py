@@ -20,12 +20,9 @@ from sureflow.models.field import (
     Inputs,
     Samples,
 )
-from sureflow.models.pod import combine, pod
+from sureflow.models.pod import combine, pad, pod
 from sureflow.settings import STRICT
 from sureflow.uq.predictive import DISCREPANCY, EPISTEMIC, Predictive
-
-# Runs are padded to a multiple of this, so that one program serves many folds.
-PAD_RUNS = 32
 
 
 class Branch(NamedTuple):
@@ -83,7 +80,7 @@ class PodDeepONet(FieldModel):
         return Branch(*(jnp.asarray(getattr(self, name)) for name in Branch._fields))
 
     def _coefficients(self, inputs: Inputs) -> Float[np.ndarray, "member case mode"]:
-        learned = _run(self._branch, jnp.asarray(_pad(np.asarray(inputs)), jnp.float32))
+        learned = _run(self._branch, jnp.asarray(pad(np.asarray(inputs)), jnp.float32))
         return _terms(inputs) @ self.line + self.scale * np.asarray(learned, float)[:, : len(inputs)]
 
 
@@ -110,9 +107,9 @@ class PodDeepONetSettings(FieldModelSettings):
         scale = np.where(left.std(axis=0) > 0, left.std(axis=0), 1.0)
         branch = _train(
             _initial(self, inputs.shape[1], len(scale)),
-            jnp.asarray(_pad(inputs), jnp.float32),
-            jnp.asarray(_pad(left / scale), jnp.float32),
-            jnp.asarray(_pad(np.ones((len(inputs), 1))), jnp.float32),
+            jnp.asarray(pad(inputs), jnp.float32),
+            jnp.asarray(pad(left / scale), jnp.float32),
+            jnp.asarray(pad(np.ones((len(inputs), 1))), jnp.float32),
             jnp.asarray(scale / scale.sum(), jnp.float32),
             self.learning_rate,
             self.weight_decay,
@@ -162,7 +159,3 @@ def _run(branch: Branch, inputs: Float[Array, "case parameter"]) -> Float[Array,
 
 def _terms(inputs: Inputs) -> Float[np.ndarray, "case term"]:
     return np.column_stack([np.ones(len(inputs)), inputs])
-
-
-def _pad(rows: Float[np.ndarray, "row column"]) -> Float[np.ndarray, "padded column"]:
-    return np.pad(rows, ((0, -len(rows) % PAD_RUNS), (0, 0)))

@@ -22,13 +22,12 @@ from sureflow.models.field import (
     Samples,
 )
 from sureflow.models.field import varying as varying_parameters
-from sureflow.models.pod import combine, pod
+from sureflow.models.pod import PAD_RUNS, combine, pad, pod
 from sureflow.runtime import double_precision
 from sureflow.settings import STRICT
 from sureflow.uq.predictive import DISCREPANCY, EPISTEMIC, Predictive
 
-# Runs and conditions are padded to multiples of these, so that one program serves many folds and queries.
-PAD_RUNS = 32
+# Conditions are padded to a multiple of this, so that one compiled program serves many queries.
 PAD_CONDITIONS = 8
 
 # Coefficients have unit variance; a prior this wide leaves constant and slopes of the mean to the data.
@@ -82,7 +81,7 @@ class PodGP(FieldModel):
         """Mean and standard deviation of every coefficient without its noise."""
         used = np.asarray(inputs, float)[:, self.varying > 0]
         with double_precision():
-            location, variance = _posterior(self._processes, self._padded, _pad(used, PAD_CONDITIONS))
+            location, variance = _posterior(self._processes, self._padded, pad(used, PAD_CONDITIONS))
         location, variance = np.asarray(location)[: len(used)], np.asarray(variance)[: len(used)]
         return self.scale * location, self.scale * np.sqrt(np.maximum(variance, 0.0))
 
@@ -92,13 +91,13 @@ class PodGP(FieldModel):
 
     @cached_property
     def _padded(self) -> Float[np.ndarray, "mode row"]:
-        return _pad(self.coefficients.T, PAD_RUNS).T
+        return pad(self.coefficients.T).T
 
     @cached_property
     def _processes(self) -> GaussianProcess:
         """Every mode's process with its factorized covariance; made again from the little that an artifact keeps."""
         with double_precision():
-            return _factorize(self.logarithms, _pad(self.inputs, PAD_RUNS), _is_run(len(self.inputs)))
+            return _factorize(self.logarithms, pad(self.inputs), _is_run(len(self.inputs)))
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -117,7 +116,7 @@ class PodGPSettings(FieldModelSettings):
         basis = pod(fields, self.energy, self.modes)
         scale = basis.coefficients.std(axis=0)
         coefficients = (basis.coefficients / np.where(scale > 0, scale, 1.0)).T
-        rows, targets = _pad(used, PAD_RUNS), _pad(coefficients.T, PAD_RUNS).T
+        rows, targets = pad(used), pad(coefficients.T).T
         with double_precision():
             logarithms = np.stack([_most_probable(rows, target, _is_run(len(used))) for target in targets])
         return PodGP(
@@ -189,10 +188,6 @@ def _posterior(processes, coefficients, conditions):
 
     location, variance = jax.lax.map(mode, (processes, coefficients))
     return tuple(values.reshape(len(coefficients), -1).T for values in (location, variance))
-
-
-def _pad(rows: Float[np.ndarray, "row column"], multiple: int) -> Float[np.ndarray, "padded column"]:
-    return np.pad(rows, ((0, -len(rows) % multiple), (0, 0)))
 
 
 def _is_run(n_runs: int) -> Bool[np.ndarray, " row"]:

@@ -36,6 +36,11 @@ class Finding(NamedTuple):
     evidence: str
     lines: tuple[str, ...] = ()
 
+    @property
+    def words(self) -> str:
+        """All of it in one line."""
+        return " ".join(filter(None, (self.evidence, "; ".join(self.lines))))
+
 
 class Missing(Exception):
     """Raised by a test whose rows are not there."""

@@ -101,35 +101,38 @@ def to_markdown(table: Table) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """A booktabs table."""
+    """A booktabs table; a long one, with the package longtable, goes over several pages."""
 
     def line(cells: Iterable[str]) -> str:
         return "  " + " & ".join(cells) + r" \\"
 
     rows = [line(_emphasized(cell, r"\textbf{{{}}}", latex) for cell in row) for row in table.rows]
-    return "\n".join(
-        [
-            r"\begin{table}[ht]",
-            r"  \centering",
-            rf"  \caption{{{latex(table.caption)}}}",
-            rf"  \begin{{tabular}}{{{'l' * len(table.header)}}}",
-            r"  \toprule",
-            line(latex(title) for title in table.header),
-            r"  \midrule",
-            *rows,
-            r"  \bottomrule",
-            r"  \end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )
+    caption, columns = rf"  \caption{{{latex(table.caption)}}}", _latex_columns(table)
+    head = [r"  \toprule", line(latex(title) for title in table.header), r"  \midrule"]
+    if len(rows) > LONG_TABLE:
+        opening = [rf"\begin{{longtable}}{{{columns}}}", caption + r" \\", *head, r"  \endhead"]
+        closing = [r"  \bottomrule", r"\end{longtable}"]
+    else:
+        opening = [r"\begin{table}[ht]", r"  \centering", caption, rf"  \begin{{tabular}}{{{columns}}}", *head]
+        closing = [r"  \bottomrule", r"  \end{tabular}", r"\end{table}"]
+    return "\n".join([*opening, *rows, *closing, ""])
 
+
+def _latex_columns(table: Table) -> str:
+    """Columns of sentences share most of the line; the others are as wide as they are."""
+    wide = [max(len(text(cell)) for cell in column) > LONG_WORDS for column in _columns(table)]
+    return "".join(rf"p{{{0.8 / sum(wide):.2f}\linewidth}}" if sentences else "l" for sentences in wide)
+
+
+LONG_TABLE, LONG_WORDS = 40, 60  # rows of a page, characters of a line
 
 LATEX = str.maketrans(
     {character: "\\" + character for character in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"$|$"}
     | {"±": r"$\pm$", "×": r"$\times$", "<": r"$<$", ">": r"$>$", "≤": r"$\leq$", "≥": r"$\geq$"}
-    | {"λ": r"$\lambda$", "ρ": r"$\rho$", "‖": r"$\Vert$", "₂": r"$_2$", "−": r"$-$", "³": r"$^3$"}
+    | {"λ": r"$\lambda$", "ρ": r"$\rho$", "‖": r"$\Vert$", "₂": r"$_2$", "−": r"$-$"}
+    | {digit: f"$^{place}$" for place, digit in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
+    | {"⁻": "$^-$"}
 )
 
 

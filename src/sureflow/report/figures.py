@@ -148,7 +148,11 @@ def largest_seen(values: np.ndarray, areas: np.ndarray, unseen: float = 0.005) -
 
 
 def draw_residual(
-    history: Float[np.ndarray, " step"], *, title: str = "", levels: Mapping[str, float] | None = None
+    history: Float[np.ndarray, " step"],
+    *,
+    title: str = "",
+    levels: Mapping[str, float] | None = None,
+    first_order_steps: int = 0,
 ) -> Figure:
     """Residual over that of uniform free stream, step by step, with the levels that decide on convergence."""
     with rc_context(STYLE):
@@ -160,6 +164,12 @@ def draw_residual(
             axis.annotate(
                 label, (0.0, level), xycoords=("axes fraction", "data"), xytext=(5, 3), textcoords="offset points",
                 color="0.35", fontsize=8,
+            )  # fmt: skip
+        if first_order_steps:
+            axis.axvline(first_order_steps, color="0.5", linewidth=0.8)
+            axis.annotate(
+                "second order", (first_order_steps, 1.0), xycoords=("data", "axes fraction"), xytext=(5, -12),
+                textcoords="offset points", color="0.35", fontsize=8,
             )  # fmt: skip
         axis.set_xlim(0, max(len(history), 1))
         axis.set_xlabel("implicit step")

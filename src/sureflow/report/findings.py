@@ -39,6 +39,7 @@ REGION_NAMES = {
 }
 LABEL_NAMES = {
     "deterministic": "Deterministic",
+    "deterministic-all-points": "Deterministic, all points",
     "mve": "MVE",
     "evidential": "Evidential",
     "evidential-epistemic": "Evidential (epistemic std)",
@@ -148,6 +149,16 @@ class Findings:
         entries = self.results.configuration.get("models") or ()
         return next((entry for entry in entries if entry.get("label") == label), {})
 
+    def draws(self, label: str) -> dict[int, str]:
+        """Models that differ from one in the draw of their test runs alone, itself among them, by the seed of the draw."""
+        entries = [entry for entry in self.results.configuration.get("models") or () if entry["label"] in self.labels]
+        first = (self.results.configuration.get("split") or {}).get("seed", 0)
+        return {
+            entry.get("split_seed", first): entry["label"]
+            for entry in entries
+            if _without_draw(entry) == _without_draw(self.settings(label))
+        }
+
     def name(self, label: str) -> str:
         """What people call a model; of the default one also what it is."""
         if not self.described(label).get("default"):
@@ -182,6 +193,10 @@ class Findings:
     def history(self, label: str) -> list[Row]:
         """What was seen of the training points as training went on."""
         return [row for row in self.results.histories if row["label"] == label and row["variable"] in variables()]
+
+
+def _without_draw(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key not in ("label", "split_seed")}
 
 
 def variables() -> Sequence[str]:

@@ -18,10 +18,11 @@ from sureflow.report.findings import Findings
 from sureflow.report.headline import headline
 from sureflow.report.sections import SECTIONS, Material, note
 from sureflow.report.study_figures import draw_study
-from sureflow.report.study_tables import all_tables
+from sureflow.report.study_tables import MAKERS, all_tables
 
 REPORT = "report.html"
 FIGURES, TABLES = "figures", "tables"
+PICTURES = (".png", ".pdf")
 TITLE = "Errors and error bars of hypersonic flow surrogates"
 
 
@@ -31,7 +32,7 @@ def write_report(folder: Path) -> Path:
     figures, tables = draw_study(findings), all_tables(findings)
     with explain_writing(folder):
         pictures = _write_figures(figures, folder / FIGURES)
-        _remove_stale(folder / TABLES, FORMATS, tables)
+        _remove(folder / TABLES, MAKERS.keys() - tables.keys(), FORMATS)
         write_tables(tables.values(), folder / TABLES)
         write_atomically(folder / REPORT, render(findings, pictures, tables).encode())
     return folder / REPORT
@@ -41,9 +42,9 @@ def _write_figures(figures: Mapping[str, Figure | None], folder: Path) -> dict[s
     """Every figure that could be drawn as PNG and PDF; returns the PNGs."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = {name: figure for name, figure in figures.items() if figure is not None}
-    _remove_stale(folder, (".png", ".pdf"), drawn)
+    _remove(folder, figures.keys() - drawn.keys(), PICTURES)
     for name, figure in drawn.items():
-        for suffix in (".png", ".pdf"):
+        for suffix in PICTURES:
             beside = folder / f".{name}.part{suffix}"
             save(figure, beside)
             os.replace(beside, folder / f"{name}{suffix}")
@@ -51,11 +52,11 @@ def _write_figures(figures: Mapping[str, Figure | None], folder: Path) -> dict[s
     return {name: (folder / f"{name}.png").read_bytes() for name in drawn}
 
 
-def _remove_stale(folder: Path, suffixes: Iterable[str], kept: Iterable[str]) -> None:
-    """What an earlier report left and this one does not make would be taken for a part of it."""
-    for path in sorted(folder.glob("*")):
-        if path.suffix in suffixes and path.stem not in kept:
-            path.unlink()
+def _remove(folder: Path, names: Iterable[str], suffixes: Iterable[str]) -> None:
+    """What an earlier report made and this one cannot would be taken for a part of it (maps stay without maps.npz)."""
+    for name in names:
+        for suffix in suffixes:
+            (folder / f"{name}{suffix}").unlink(missing_ok=True)
 
 
 def render(findings: Findings, pictures: Mapping[str, bytes], tables: Mapping[str, Table]) -> str:

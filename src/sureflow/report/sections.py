@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sureflow.data.schema import VARIABLES
+from sureflow.report.captions import captions
 from sureflow.report.claims import Claim
 from sureflow.report.criteria import Finding, Verdict
 from sureflow.report.export import Table, number, to_html
@@ -29,12 +30,12 @@ class Material:
     tables: Mapping[str, Table]
     judged: Sequence[tuple[Claim, Finding]]
 
-    def figure(self, name: str, caption: str, *, missing: str, narrow: bool = True) -> str:
+    def figure(self, name: str, *, missing: str, narrow: bool = True) -> str:
         """A figure with its caption; what to do if it could not be drawn."""
         if name not in self.pictures:
             return note("missing", f"No figure here: {missing}")
         kind = ' class="narrow"' if narrow else ""
-        words = html.escape(caption)
+        words = html.escape(captions(self.findings)[name])
         source = f"data:image/png;base64,{base64.b64encode(self.pictures[name]).decode()}"
         return f'<figure{kind}><img src="{source}" alt="{words}"><figcaption>{words}</figcaption></figure>'
 
@@ -89,10 +90,14 @@ def _about_training(findings: Findings) -> str:
         return ""
     if points == "all":
         return f"Networks are trained for {epochs} epochs over all points of every training run."
-    return (
+    words = (
         f"Networks are trained for {epochs} epochs unless study.toml says otherwise for one. An epoch visits every training "
         f"run at {points} freshly drawn random points, not at all of its {findings.results.data.get('points', 'points')}."
     )
+    few, every = (findings.value("mae", label, "in_domain") for label in ("deterministic", "deterministic-all-points"))
+    if few is None or every is None:
+        return words
+    return f"{words} With all of them the deterministic model's error in-domain is {number(every)} instead of {number(few)}."
 
 
 def _about_runs(runs: Mapping[str, Any]) -> str:
@@ -116,47 +121,31 @@ def _about_left_out(runs: Mapping[str, Any]) -> str:
     counts = ", ".join(f"{n} from {DOMAIN_NAMES.get(domain, domain)}" for domain, n in left_out.items())
     return (
         "The paper's low-Mach domain as printed (Mach 10, 11 and 12) shares Mach 12 with the training region. Runs that were "
-        f"trained on are left out of the tests: {counts}."
+        f"trained on are left out of the tests: {counts}. In-domain test runs at Mach 12 count in both domains."
     )
 
 
 def paper_figures(material: Material) -> str:
     if not material.findings.kinds:
         return ""
-    condition = material.findings.shown_condition
     study = "run `sureflow study --preset paper`, which evaluates all four kinds."
     parts = [
         "<h3>Fig. 1: the flow</h3>",
         says("The four state variables of the axisymmetric flow at Mach 25 and 46 km."),
-        material.figure(
-            "fields",
-            f"Computed fields at {condition}, a test run; x is measured from the nose tip, r from the axis.",
-            missing="maps.npz is missing; run `sureflow study` again.",
-            narrow=False,
-        ),
+        material.figure("fields", missing="maps.npz is missing; run `sureflow study` again.", narrow=False),
         "<h3>Fig. 2: relative errors</h3>",
         says(
             "In-domain the ensemble errs least and the deterministic model is a close second; outside, the kinds are more "
             "alike, with the ensemble still lowest on average; MVE is weak in T and evidential in u2."
         ),
-        material.figure(
-            "relative_errors",
-            "Relative error of a run, |prediction - CFD| over |CFD| in the 2-norm over its points, normalized: mean over "
-            "the test runs; whiskers: inter-quartile range over the runs.",
-            missing=study,
-        ),
+        material.figure("relative_errors", missing=study),
         verdicts(material, "Fig. 2"),
         "<h3>Fig. 3: miscalibration areas</h3>",
         says(
             "The ensemble is best calibrated in-domain and outside; evidential is better than MVE in-domain; nothing is well "
             "calibrated for u1 outside; and the area does not notice that some evidential uncertainties are absurd."
         ),
-        material.figure(
-            "miscalibration",
-            "Miscalibration area by variable (0 is perfect, 0.5 the worst); whiskers out-of-domain: standard deviation "
-            "over the four outer domains.",
-            missing=study,
-        ),
+        material.figure("miscalibration", missing=study),
         verdicts(material, "Fig. 3"),
         "<h3>Fig. 4: where the error is, and whether the model knows</h3>",
         says(
@@ -164,8 +153,6 @@ def paper_figures(material: Material) -> str:
         ),
         material.figure(
             "spatial_u1",
-            f"Absolute error and standard deviation of u1 at {condition}, normalized, on one color scale. Darker is higher; "
-            "black lies above the scale.",
             missing="maps.npz holds no prediction with standard deviations; run `sureflow study` with an ensemble.",
             narrow=False,
         ),
@@ -175,16 +162,8 @@ def paper_figures(material: Material) -> str:
             "Some evidential standard deviations exceed 10⁴ for the velocities and reach 10 for density and temperature."
         ),
         explosion_warning(material.findings),
-        material.figure(
-            "evidential_std",
-            "Number of points by the standard deviation that the evidential model predicts for them, in-domain test runs.",
-            missing="the study has no evidential model; " + study,
-        ),
-        material.figure(
-            "evidential_epochs",
-            "Mean evidential standard deviation on the training points, epoch by epoch.",
-            missing="results.json has no histories of an evidential model; " + study,
-        ),
+        material.figure("evidential_std", missing="the study has no evidential model; " + study),
+        material.figure("evidential_epochs", missing="results.json has no histories of an evidential model; " + study),
         verdicts(material, "Fig. 5"),
     ]
     return "\n".join(parts)
@@ -213,7 +192,10 @@ def explosion_warning(findings: Findings) -> str:
 def paper_table(material: Material) -> str:
     if not material.findings.kinds:
         return ""
-    return material.table("appendix", missing="none of the paper's four kinds was evaluated; use the paper preset.")
+    appendix = material.table("appendix", missing="none of the paper's four kinds was evaluated; use the paper preset.")
+    if "draws" not in material.tables:
+        return appendix
+    return appendix + "<h3>Other draws of the test runs</h3>" + material.table("draws", missing="")
 
 
 def claims_section(material: Material) -> str:
@@ -236,34 +218,17 @@ def _claim(claim: Claim, found: Finding) -> str:
 
 
 def where_it_errs(material: Material) -> str:
-    condition = material.findings.shown_condition
     missing = "results.json has no cases of the models that are compared; run `sureflow study` again."
     maps = "maps.npz holds no such prediction; run `sureflow study` again."
     parts = [
-        material.figure(
-            "error_plane",
-            "Mean absolute error of every test run, averaged over the variables, over Mach number and altitude.",
-            missing=missing,
-        ),
-        material.figure(
-            "coverage_plane",
-            "Share of the points of every test run that lie inside their 90 % intervals: lower than 0.9, the bars are too "
-            "narrow; higher, too wide.",
-            missing=missing,
-        ),
+        material.figure("error_plane", missing=missing),
+        material.figure("coverage_plane", missing=missing),
         "<h3>In the flow</h3>",
         material.table("regions", missing="results.json has no rows by region; run `sureflow study` again."),
-        material.figure(
-            "spatial",
-            f"Absolute error and standard deviation of all four variables at {condition}, normalized; each pair has one "
-            "color scale. Darker is higher; black lies above the scale.",
-            missing=maps,
-            narrow=False,
-        ),
+        material.figure("spatial", missing=maps, narrow=False),
     ]
     if material.findings.default not in (None, "ensemble"):
-        caption = "The same for the default model. Its color scales are its own: see the powers of ten."
-        parts.append(material.figure("spatial_default", caption, missing=maps, narrow=False))
+        parts.append(material.figure("spatial_default", missing=maps, narrow=False))
     return "\n".join(parts)
 
 
@@ -271,17 +236,8 @@ def calibration_section(material: Material) -> str:
     missing = "results.json has no calibration curves; run `sureflow study` again."
     return "\n".join(
         [
-            material.figure(
-                "calibration_curves",
-                "Calibration curves over the whole field, mean over the variables: share of points inside central "
-                "intervals against the share that ought to be there.",
-                missing=missing,
-            ),
-            material.figure(
-                "calibration_curves_disturbed",
-                "The same for the disturbed flow alone (pressure over 1.01 times that of the free stream).",
-                missing=missing,
-            ),
+            material.figure("calibration_curves", missing=missing),
+            material.figure("calibration_curves_disturbed", missing=missing),
             material.table("coverage", missing="no model with standard deviations was evaluated."),
         ]
     )
@@ -296,11 +252,7 @@ def learning_section(material: Material) -> str:
         return note("missing", "No model was trained on several numbers of runs; `sureflow curve` does so.")
     return "\n".join(
         [
-            material.figure(
-                "learning_curves",
-                "Mean absolute error, averaged over the variables, against the number of training runs.",
-                missing="run `sureflow report` again.",
-            ),
+            material.figure("learning_curves", missing="run `sureflow report` again."),
             material.table("learning_curves", missing="run `sureflow report` again."),
         ]
     )
@@ -332,17 +284,14 @@ def provenance_section(material: Material) -> str:
 
 
 def times(provenance: Mapping[str, Any]) -> dict[str, str]:
-    """How long every kind of stage took; the runs may have been made before the study."""
-    spent: dict[str, list[float]] = {"runs": [job["seconds"] for job in provenance.get("runs") or ()]}
+    """How long every kind of stage took."""
+    spent: dict[str, list[float]] = {}
     for stage, seconds in (provenance.get("seconds") or {}).items():
-        kind, _, which = stage.partition(" ")
-        if which or not spent.get(kind):
-            spent.setdefault(kind, []).append(seconds)
+        spent.setdefault(stage.partition(" ")[0], []).append(seconds)
     return {
         f"time for {STAGE_NAMES.get(kind, kind)}": duration(sum(each))
         + (f" ({len(each)} stages)" if len(each) > 1 else "")
         for kind, each in spent.items()
-        if each
     }
 
 

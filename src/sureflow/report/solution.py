@@ -90,7 +90,10 @@ def residual_figure(solution: FlowSolution):
     levels = {"converged": settings.tolerance, "converged, if nothing drifts": settings.loose_tolerance}
     record = solution.convergence
     return draw_residual(
-        record.history, title=f"{title(solution)}: {record.status} in {record.steps} steps", levels=levels
+        record.history,
+        title=f"{title(solution)}: {record.status} in {record.steps} steps",
+        levels=levels,
+        first_order_steps=record.first_order_steps,
     )
 
 

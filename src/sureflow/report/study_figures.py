@@ -35,8 +35,11 @@ COLORS = {
     "evidential": RED,
     "evidential-epistemic": "#F2B58F",
     "ensemble": BLUE,
+    "interpolation": GREEN,
+    "pod-gp": "#CC79A7",
+    "pod-deeponet": "0.25",
 }
-OTHERS = (GREEN, "#CC79A7", "0.25", "#56B4E9", "#7F5F00")
+OTHERS = ("#56B4E9", "#7F5F00", "0.5", "#882255", "#117733")
 # So that lines can be told apart without colors.
 DASHES = {"mve": (6, 2), "evidential": (2, 1.5), "evidential-epistemic": (6, 2, 2, 2)}
 VARIABLE_LINES: tuple[dict[str, Any], ...] = (
@@ -52,11 +55,14 @@ DARKER_IS_HIGHER = "YlGnBu"
 
 
 def color(findings: Findings, label: str) -> str:
-    """Fixed for the paper's kinds; by order of appearance for the others."""
-    if label in COLORS:
-        return COLORS[label]
-    others = [other for other in findings.labels if other not in COLORS]
-    return OTHERS[others.index(label) % len(OTHERS)]
+    """Fixed for the models of the paper and of this package, the default one among them; the others in turn."""
+    known = {other: _fixed_color(findings, other) for other in findings.labels}
+    others = [other for other in findings.labels if known[other] is None]
+    return known[label] or OTHERS[others.index(label) % len(OTHERS)]
+
+
+def _fixed_color(findings: Findings, label: str) -> str | None:
+    return COLORS.get(label) or COLORS.get(findings.described(label).get("model", ""))
 
 
 def fields_figure(findings: Findings) -> Figure | None:
@@ -87,11 +93,8 @@ def miscalibration_figure(findings: Findings) -> Figure | None:
         value = findings.value("miscalibration", label, domain, variable)
         if value is None:
             return None
-        spread = 0.0
-        if domain == "out_of_domain":
-            areas = [findings.value("miscalibration", label, outer, variable) for outer in findings.outer]
-            known = [area for area in areas if area is not None]
-            spread = float(np.std(known)) if len(known) > 1 else 0.0
+        pooled = domain == "out_of_domain"
+        spread = (findings.value("miscalibration_spread", label, domain, variable) if pooled else None) or 0.0
         return value, max(0.0, value - spread), value + spread
 
     labels = [label for label in ("mve", "evidential", "evidential-epistemic", "ensemble") if label in findings.labels]
@@ -275,10 +278,15 @@ def _line(findings: Findings, label: str) -> dict[str, Any]:
 
 
 def learning_curve_figure(findings: Findings) -> Figure | None:
-    """Error against the number of training runs, for models that were trained on several numbers of them."""
+    """Error against the number of training runs, for models that were trained on several numbers of them.
+
+    The ensemble is there for comparison, also with a single number of runs.
+    """
     labels = [label for label in findings.labels if len(findings.runs(label)) > 1]
     if not labels:
         return None
+    if "ensemble" in findings.labels and "ensemble" not in labels:
+        labels.append("ensemble")
     with rc_context(STYLE):
         figure = Figure(figsize=(7.4, 4.2), layout="constrained")
         axes = _panels(figure, findings)
@@ -351,21 +359,27 @@ def epochs_figure(findings: Findings, label: str = "evidential") -> Figure | Non
 
 
 def draw_study(findings: Findings) -> dict[str, Figure | None]:
-    """Every figure by the stem of its file; None where the results cannot fill it."""
-    mapped = next((label for label in ("ensemble", *findings.labels) if findings.has_map(label)), "")
-    default = findings.default if findings.default and findings.default != mapped else ""
-    return {
-        "fields": fields_figure(findings),
+    """Every figure by the stem of its file; None where the results cannot fill it. Without maps nothing is said of theirs."""
+    figures = {
         "relative_errors": errors_figure(findings),
         "miscalibration": miscalibration_figure(findings),
-        "spatial_u1": spatial_figure(findings, mapped, ["u1"]),
         "evidential_std": histogram_figure(findings),
         "calibration_curves": calibration_figure(findings),
         "calibration_curves_disturbed": calibration_figure(findings, "disturbed"),
         "error_plane": error_plane_figure(findings),
         "coverage_plane": coverage_plane_figure(findings),
-        "spatial": spatial_figure(findings, mapped),
-        "spatial_default": spatial_figure(findings, default),
         "learning_curves": learning_curve_figure(findings),
         "evidential_epochs": epochs_figure(findings),
+    }
+    return figures | _draw_maps(findings) if findings.maps else figures
+
+
+def _draw_maps(findings: Findings) -> dict[str, Figure | None]:
+    mapped = next((label for label in ("ensemble", *findings.labels) if findings.has_map(label)), "")
+    default = findings.default if findings.default and findings.default != mapped else ""
+    return {
+        "fields": fields_figure(findings),
+        "spatial_u1": spatial_figure(findings, mapped, ["u1"]),
+        "spatial": spatial_figure(findings, mapped),
+        "spatial_default": spatial_figure(findings, default),
     }

@@ -1,6 +1,7 @@
 """The tables of a study."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from statistics import fmean, pstdev
 
 from sureflow.evaluate.results import Row
 from sureflow.report import paper
@@ -29,7 +30,7 @@ def summary_table(findings: Findings) -> Table:
     rows = [(findings.name(label), *_pairs(findings, label, findings.shown)) for label in findings.shown]
     pooled = " Out-of-domain pools the four domains before it." if findings.outer else ""
     caption = (
-        "Mean absolute error, and below it the miscalibration area (0 is perfect, 0.5 the worst), in normalized space, "
+        "Mean absolute error and then the miscalibration area (0 is perfect, 0.5 the worst), in normalized space, "
         f"averaged over the state variables.{pooled} Bold: the lowest error of a column."
     )
     return Table("summary", caption, ("model", *_headings(findings.columns)), tuple(rows), "miscalibration")
@@ -81,18 +82,53 @@ def appendix_table(findings: Findings) -> Table:
     return Table("appendix", caption, header, tuple(rows))
 
 
+def draws_table(findings: Findings) -> Table | None:
+    """Whether the ranking of the paper's kinds depends on which runs were drawn for testing."""
+    draws = {kind: findings.draws(kind) for kind in findings.kinds}
+    seeds = set.intersection(*map(set, draws.values())) if draws else set()
+    if len(seeds) < 2:
+        return None
+    places = [(seed, domain) for seed in sorted(seeds) for domain in findings.domains]
+    least = {
+        place: best_of(findings.value("mae", draws[kind][place[0]], place[1]) for kind in draws) for place in places
+    }
+    rows = []
+    for kind, labels in draws.items():
+        cells = [_over_draws(findings, [labels[seed] for seed in sorted(seeds)], d) for d in findings.columns]
+        wins = sum(findings.value("mae", labels[seed], domain) == least[seed, domain] for seed, domain in places)
+        rows.append((findings.name(kind), *cells, f"{wins} of {len(places)}"))
+    caption = (
+        f"The same networks with {len(seeds)} draws of the test runs: mean absolute error, its mean ± standard deviation "
+        "over the draws, and then the mean miscalibration area, in normalized space. The last column counts the draws and "
+        "domains in which a kind errs least."
+    )
+    header = ("model", *_headings(findings.columns), "lowest error in")
+    return Table("draws", caption, header, tuple(rows), "miscalibration")
+
+
+def _over_draws(findings: Findings, labels: Sequence[str], domain: str) -> Measured:
+    errors, areas = (
+        [value for label in labels if (value := findings.value(key, label, domain)) is not None]
+        for key in ("mae", "miscalibration")
+    )
+    if not errors:
+        return Measured(None)
+    return Measured(fmean(errors), pstdev(errors), companion=fmean(areas) if areas else None)
+
+
 def leaderboard_table(findings: Findings) -> Table:
     """Every model, from the most runs that it was trained on: error and miscalibration by domain, the best first."""
     rows = []
-    for label in sorted(findings.labels, key=lambda label: _rank(findings, label)):
+    labels = [label for label in findings.labels if "split_seed" not in findings.settings(label)]
+    for label in sorted(labels, key=lambda label: _rank(findings, label)):
         seconds = Measured(findings.training_seconds(label), decimals=1)
         about = (*_about(findings.described(label)), findings.runs(label)[-1])
-        rows.append((findings.name(label), *about, *_pairs(findings, label, findings.labels), seconds))
+        rows.append((findings.name(label), *about, *_pairs(findings, label, labels), seconds))
     if findings.kinds:
         rows.append(_printed_row(findings.columns))
     caption = (
         "Every model of this study, ordered by out-of-domain error (in-domain where no other runs were tested): mean "
-        "absolute error, and below it the miscalibration area, over the whole field, in normalized space. Bold: the lowest "
+        "absolute error and then the miscalibration area, over the whole field, in normalized space. Bold: the lowest "
         "error of a column."
     )
     if findings.kinds:
@@ -134,7 +170,7 @@ def learning_table(findings: Findings) -> Table:
                 (findings.name(label), runs, *(_pair(findings, label, domain, runs) for domain in findings.both))
             )
     caption = (
-        "Mean absolute error, and below it the miscalibration area, in normalized space, averaged over the state variables, "
+        "Mean absolute error and then the miscalibration area, in normalized space, averaged over the state variables, "
         "by the number of training runs. Fewer runs than all are chosen to fill the training region."
     )
     return Table(
@@ -250,24 +286,28 @@ def selection_table(findings: Findings) -> Table | None:
 def claims_table(findings: Findings) -> Table:
     """What became of every claim of the paper."""
     rows = [
-        (claim.statement, claim.source, claim.criterion, found.verdict.value, found.evidence)
+        (claim.statement, claim.source, claim.criterion, found.verdict.value, found.words)
         for claim, found in judge_all(findings)
     ]
     caption = "The paper's claims, in our words, what we take them to mean, and what these runs say of them."
     return Table("claims", caption, ("claim", "where", "tested as", "verdict", "what we found"), tuple(rows))
 
 
+MAKERS: dict[str, Callable[[Findings], Table | None]] = {
+    "summary": summary_table,
+    "appendix": appendix_table,
+    "draws": draws_table,
+    "leaderboard": leaderboard_table,
+    "learning_curves": learning_table,
+    "coverage": coverage_table,
+    "regions": region_table,
+    "relative_errors": relative_error_table,
+    "selection": selection_table,
+    "claims": claims_table,
+}
+
+
 def all_tables(findings: Findings) -> dict[str, Table]:
     """Every table that has rows, by name."""
-    made = [
-        summary_table(findings),
-        appendix_table(findings),
-        leaderboard_table(findings),
-        learning_table(findings),
-        coverage_table(findings),
-        region_table(findings),
-        relative_error_table(findings),
-        selection_table(findings),
-        claims_table(findings),
-    ]
-    return {table.name: table for table in made if table is not None and table.rows}
+    made = {name: make(findings) for name, make in MAKERS.items()}
+    return {name: table for name, table in made.items() if table is not None and table.rows}

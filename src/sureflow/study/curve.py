@@ -18,6 +18,7 @@ TEST_SHARE = 0.2  # of runs that do not span the paper's domains
 def curve_settings(store: Path, models: Sequence[str], sizes: Sequence[int]) -> StudySettings:
     """The study that draws the curve: every model on so many space-filling runs of the training set, and on all of them."""
     dataset = Dataset.from_store(store)
+    dataset.require_trainable()
     split = _split(dataset)
     available = int(split(dataset).train.sum())
     used = sorted({*(size for size in sizes if size < available), available})

@@ -15,6 +15,7 @@ from sureflow.choose import ComparisonSettings
 from sureflow.evaluate.evaluation import evaluate, labelled
 from sureflow.evaluate.results import Results
 from sureflow.files import write_atomically
+from sureflow.report.findings import MAPS
 from sureflow.study.data import StudyData
 from sureflow.study.settings import Entry
 from sureflow.study.training import EVENTS, best
@@ -125,7 +126,7 @@ def collect(folder: Path, data: StudyData, scores: list[dict[str, Any]], histori
             rows += evaluated[kind]
         with np.load(folder / "evaluation" / f"{entry.label}.npz") as arrays:
             maps |= dict(arrays)
-    write_arrays(folder / "maps.npz", maps)
+    write_arrays(folder / MAPS, maps)
     Results(
         configuration=settings.portable(),
         data={

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import json
-import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -12,11 +11,14 @@ from typing import Any
 from sureflow import artifact
 from sureflow.campaign.cluster import local_workers
 from sureflow.campaign.lock import Busy, lock_store
-from sureflow.campaign.run import Standing, provenance_path, run_campaign
+from sureflow.campaign.run import Options, Standing, campaign_contents, provenance_path, run_campaign
 from sureflow.data.dataset import Dataset
 from sureflow.data.schema import first_difference
+from sureflow.data.store import RunStore
 from sureflow.errors import SureflowError
+from sureflow.evaluate.results import RESULTS
 from sureflow.files import write_atomically
+from sureflow.report.findings import MAPS
 from sureflow.report.page import FIGURES, REPORT, TABLES, write_report
 from sureflow.runtime import usable_cores
 from sureflow.study.data import StudyData
@@ -24,7 +26,7 @@ from sureflow.study.evaluation import collect, evaluate_model, evaluated_with, t
 from sureflow.study.settings import Entry, StudySettings, load_study
 from sureflow.study.stages import Stage, content_hash
 from sureflow.study.training import scores, select, train_model
-from sureflow.study.work import RUNS, Costs, Study, Watch, read_clock, write_provenance
+from sureflow.study.work import RUNS, Costs, Study, Watch, read_provenance, remark_on_versions
 
 STUDY = "study.toml"
 
@@ -32,12 +34,17 @@ STUDY = "study.toml"
 def run_study(folder: Path, settings: StudySettings, watch: Watch, *, overwrite: bool = False) -> Path:
     """Bring a study to its end, from wherever it is; the path of its report."""
     with study_lock(folder):
+        # What can be refused is refused before anything is written.
+        costs = Costs(settings)
         if settings.runs is not None:
-            StudyData(Dataset.from_store(settings.runs), settings).require_runs()  # before anything is written
+            StudyData(Dataset.from_store(settings.runs), settings).require_runs()
+        anew = replaces_runs(folder / RUNS, settings, overwrite=overwrite)
         accept(folder, settings, overwrite=overwrite)
-        study = Study(folder, settings, watch, Costs(settings), read_clock(folder))
-        watch.begin(study.costs.total)
-        data = StudyData(Dataset.from_store(make_runs(study)), settings)
+        study = Study(folder, settings, watch, costs, *read_provenance(folder))
+        if remark := remark_on_versions(study):
+            watch.say(remark)
+        watch.begin(costs.total)
+        data = StudyData(Dataset.from_store(make_runs(study, anew=anew)), settings)
         data.require_runs()
         train = select(study, data.training)
         for entry in settings.models:
@@ -45,7 +52,7 @@ def run_study(folder: Path, settings: StudySettings, watch: Watch, *, overwrite:
         for entry in settings.models:
             evaluate_stage(study, entry, data)
         finish(study, data)
-        watch.advance(study.costs.total, "done")
+        watch.advance(costs.total, "done")
     return folder / REPORT
 
 
@@ -67,6 +74,20 @@ def accept(folder: Path, settings: StudySettings, *, overwrite: bool) -> None:
     elif not overwrite and foreign(folder):
         raise SureflowError(f"{folder} holds {foreign(folder)[0]} but no {STUDY}: choose another folder")
     write_atomically(path, settings.to_toml().encode())
+
+
+def replaces_runs(path: Path, settings: StudySettings, *, overwrite: bool) -> bool:
+    """Whether the runs in the folder are of another campaign and so to be deleted; refused unless that was asked for."""
+    if settings.campaign is None or not path.exists():
+        return False
+    campaign = settings.load_campaign()
+    difference = RunStore.open(path).difference(campaign_contents(campaign, campaign.build_mesh()))
+    if difference and not overwrite:
+        raise SureflowError(
+            f"{path} holds the runs of another campaign ({difference}): choose another folder, or pass --overwrite to "
+            "delete them"
+        )
+    return difference is not None
 
 
 def by_label(settings: dict[str, Any]) -> dict[str, Any]:
@@ -106,22 +127,20 @@ def explain_disk(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def make_runs(study: Study) -> Path:
+def make_runs(study: Study, *, anew: bool) -> Path:
     """The store of runs: the user's, or a campaign, which is resumable by itself and knows what is to do."""
     if study.settings.runs is not None:
         return study.settings.runs
     path, campaign = study.folder / RUNS, study.settings.load_campaign()
-    began = time.perf_counter()
 
     def show(standing: Standing) -> None:
-        share = standing.finished / standing.total
-        study.watch.advance(share * study.costs.cost["runs"], f"runs: {standing.finished} of {standing.total}")
+        note = f"runs: {standing.finished} of {standing.total}"
+        study.advance("runs", standing.finished / standing.total, note)
 
-    standing = run_campaign(path, campaign, lambda runs: local_workers(min(usable_cores(), runs)), watch=show)
+    standing = run_campaign(
+        path, campaign, lambda runs: local_workers(min(usable_cores(), runs)), Options(overwrite=anew), watch=show
+    )
     study.watch.say("runs: as they were" if standing.found == standing.total else f"runs: {standing.total} made")
-    if standing.found < standing.total:
-        study.clock["runs"] = round(study.clock.get("runs", 0.0) + time.perf_counter() - began, 1)
-        write_provenance(study)
     return path
 
 
@@ -134,14 +153,11 @@ def evaluate_stage(study: Study, entry: Entry, data: StudyData) -> None:
     }
     outputs = [f"evaluation/{entry.label}.json", f"evaluation/{entry.label}.npz"]
 
-    def advance(share: float) -> None:
-        study.watch.advance(study.costs.before[name] + share * study.costs.cost[name], name)
-
     def make() -> None:
         (study.folder / "evaluation").mkdir(exist_ok=True)
-        evaluate_model(study.folder, entry, data, advance)
+        evaluate_model(study.folder, entry, data, lambda share: study.advance(name, share, name))
 
-    study.stage(Stage(name, inputs, outputs, make), study.costs.before[name])
+    study.stage(Stage(name, inputs, outputs, make))
 
 
 def finish(study: Study, data: StudyData) -> None:
@@ -161,7 +177,6 @@ def finish(study: Study, data: StudyData) -> None:
         "study": content_hash(study.folder / STUDY),
     }
     make = partial(collect, study.folder, data, found, histories)
-    study.stage(Stage("results", inputs, ["results.json", "maps.npz"], make), study.costs.before["report"])
-    written = {name: content_hash(study.folder / name) for name in ("results.json", "maps.npz")}
-    report = Stage("report", written, [REPORT, FIGURES, TABLES], lambda: write_report(study.folder))
-    study.stage(report, study.costs.before["report"])
+    study.stage(Stage("results", inputs, [RESULTS, MAPS], make))
+    written = {name: content_hash(study.folder / name) for name in (RESULTS, MAPS)}
+    study.stage(Stage("report", written, [REPORT, FIGURES, TABLES], lambda: write_report(study.folder)))

@@ -32,13 +32,13 @@ SCORE = "score.json"
 EVENTS = "events.jsonl"
 
 
-def follow_epochs(study: Study, before: float, cost: float, label: str, epochs: int) -> Callable[[EpochReport], None]:
+def follow_epochs(study: Study, stage: str, words: str, epochs: int) -> Callable[[EpochReport], None]:
     """Progress after every epoch."""
 
     def follow(report: EpochReport) -> None:
         done = report.epoch + 1
-        note = f"{label}: epoch {done} of {epochs}, loss {report.parts['loss'].mean():.4g}"
-        study.watch.advance(before + cost * done / epochs, note)
+        loss = report.parts["loss"].mean()
+        study.advance(stage, done / epochs, f"{words}: epoch {done} of {epochs}, loss {loss:.4g}")
 
     return follow
 
@@ -73,8 +73,7 @@ def train_model(study: Study, entry: Entry, train: TrainSettings, training: Data
         artifact.save(surrogate, folder)
 
     outputs = [f"models/{entry.label}/{file}" for file in (artifact.MANIFEST, artifact.WEIGHTS)]
-    stage = Stage(name, inputs, outputs, make, temporary=[f"models/{entry.label}/{CHECKPOINT}"])
-    study.stage(stage, study.costs.before[name])
+    study.stage(Stage(name, inputs, outputs, make, temporary=[f"models/{entry.label}/{CHECKPOINT}"]))
 
 
 def calibrated(study: Study, name: str, surrogate: Surrogate, training: Dataset) -> Surrogate:
@@ -105,7 +104,7 @@ def follow(
     if not isinstance(recipe, Recipe):
         return lambda report: None
     sink = jsonl_sink(events, variables)
-    progress = follow_epochs(study, study.costs.before[name], study.costs.cost[name], name, recipe.train.epochs)
+    progress = follow_epochs(study, name, name, recipe.train.epochs)
 
     def on_epoch(report: EpochReport) -> None:
         sink(report)
@@ -155,8 +154,6 @@ def try_candidate(
     """Train the deterministic model with one choice and keep its error on the held-out runs; none if it diverges."""
     name, place = f"selection {number}", f"selection/{number}"
     entry, folder = study.settings.deterministic, study.folder / place
-    share = study.costs.cost["selection"] / of
-    before = study.costs.before["selection"] + number * share
     recipe = entry.recipe(candidate)
     assert isinstance(recipe, Recipe)
     recipe = replace(recipe, members=1, train=candidate)
@@ -164,7 +161,7 @@ def try_candidate(
     def make() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         forget_other_training(folder, inputs)
-        follow = follow_epochs(study, before, share, f"selection {number + 1} of {of}", candidate.epochs)
+        follow = follow_epochs(study, name, f"selection {number + 1} of {of}", candidate.epochs)
         space = Standard.fit(training.fields, axis=(0, 2))
         try:
             surrogate = learn(training.select(~held_out), recipe, entry.coordinates, folder=folder, on_epoch=follow)
@@ -182,7 +179,7 @@ def try_candidate(
         "coordinates": entry.coordinates,
         "held_out": np.flatnonzero(held_out).tolist(),
     }
-    study.stage(Stage(name, inputs, [f"{place}/{SCORE}"], make, temporary=[f"{place}/{CHECKPOINT}"]), before)
+    study.stage(Stage(name, inputs, [f"{place}/{SCORE}"], make, temporary=[f"{place}/{CHECKPOINT}"]))
 
 
 def scores(study: Study) -> list[dict[str, Any]]:

@@ -1,0 +1,25 @@
+"""Uniform free stream on the mesh of the body: a residual that is not zero is an error of the metrics."""
+
+import jax.numpy as jnp
+
+from sureflow.flow.boundary import Boundaries, Fixed, Mirror, Outflow
+from sureflow.flow.mesh import Mesh
+from sureflow.flow.metrics import metrics
+from sureflow.flow.residual import Problem, residual, switches
+from sureflow.flow.state import conservative, free_stream_primitive, units_of
+from sureflow.physics.free_stream import FlightCondition
+from sureflow.physics.gas import PerfectGas
+from sureflow.runtime import double_precision
+
+
+def largest_residual(mesh: Mesh) -> float:
+    """Over the largest flux of mass through a face, at Mach 25 and 46 km."""
+    gas = PerfectGas()
+    free_stream = FlightCondition(25, 46).free_stream(gas)
+    with double_precision():
+        stream = free_stream_primitive(free_stream, gas)
+        sides = Boundaries(Mirror(), Outflow(), Fixed(stream), Fixed(stream))
+        problem = Problem(metrics(mesh), sides, units_of(free_stream, gas))
+        w = jnp.broadcast_to(stream[:, None, None], (4, *mesh.shape))
+        r = residual(conservative(w, problem.units), problem, switches(w, problem), 1.0)
+        return float(jnp.abs(r).max() / problem.metrics.j_faces.area.max())
