@@ -91,7 +91,7 @@ def test_the_resolved_experiment_reads_back_equal(overrides, given):
         ("uq=gaussian", "uq='gaussian' is none of deterministic, mve, evidential, ensemble"),
         ("train.epochs", "must read key=value"),
         ("runs.kind=3", "has no settings below it"),
-        ("split.kind=other", "split.kind='other' is none of all, random, paper"),
+        ("split.kind=other", "split.kind='other' is not one of all, random, paper"),
         ("scaling=other", "scaling='other': Input should be 'auto', 'none', 'freestream' or 'log-density'"),
         ("model.name=other", "model.name='other' is none of auto, deeponet, interpolation"),
     ],

@@ -11,9 +11,11 @@ ROOT = Path(sureflow.__file__).parent
 
 # First to last. Neighbors in one layer do not know each other; the longest matching name decides.
 LAYERS = [
-    {"errors", "files", "settings"},
+    {"errors", "files"},
+    {"validation"},
+    {"registry", "predictive"},
     {"runtime"},
-    {"physics", "uq.predictive"},
+    {"physics"},
     {"flow", "data"},
     {"models", "heads"},
     {"train"},

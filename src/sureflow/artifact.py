@@ -22,11 +22,11 @@ from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 from sureflow.heads import AnyHead
 from sureflow.models import AnyFieldModel, AnyModel, FieldModel, FieldModelSettings, network_axis
-from sureflow.settings import Section
 from sureflow.surrogate import Surrogate
 from sureflow.train.loop import Recipe, TrainSettings, weight_shapes
 from sureflow.train.tensors import from_tensors, to_tensors
 from sureflow.uq.domain import TrainingDomain
+from sureflow.validation import Section
 
 MANIFEST = "model.json"
 WEIGHTS = "weights.safetensors"

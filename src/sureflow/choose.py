@@ -15,8 +15,8 @@ from sureflow.data.normalize import Standard
 from sureflow.errors import SureflowError
 from sureflow.learn import learn
 from sureflow.models import AnyFieldModel, InterpolationSettings, PodDeepONetSettings, PodGPSettings
-from sureflow.settings import STRICT
 from sureflow.uq.folds import Fold, fewest_to_fit, random_folds
+from sureflow.validation import STRICT
 
 Progress = Callable[[int, int, str], None]  # fits done, fits in all, what is fitted next
 

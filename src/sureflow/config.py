@@ -13,8 +13,8 @@ from sureflow.data.split import AllRuns, AnySplit
 from sureflow.errors import SureflowError
 from sureflow.heads import AnyHead, Deterministic
 from sureflow.models import AnyFieldModel, AnyModel, FieldModelSettings
-from sureflow.settings import Section, explain
 from sureflow.train.loop import Recipe, TrainSettings
+from sureflow.validation import Section, explain
 
 ENSEMBLE_MEMBERS = 10
 UQ = {

@@ -1,5 +1,9 @@
-"""The one exception for a user's mistake: a sentence that names the thing, its value and the way out."""
+"""The exceptions that users meet: one sentence that names the thing, its value and the way out."""
 
 
 class SureflowError(Exception):
-    """Shown by the command as one sentence with exit code 2; its text is meant for the person at the keyboard."""
+    """A mistake that the user can mend. The command shows its sentence and ends with exit code 2."""
+
+
+class Refused(SureflowError):
+    """An answer that is withheld because nothing vouches for it, such as a prediction far outside the training runs."""

@@ -18,11 +18,11 @@ from sureflow.data.schema import LONG_NAMES
 from sureflow.errors import SureflowError
 from sureflow.models import FieldModel, FieldModelSettings
 from sureflow.physics.gas import Gas
+from sureflow.predictive import Predictive
 from sureflow.train.loop import Recipe
 from sureflow.uq.calibrate import Calibration, calibrated
 from sureflow.uq.domain import Standing, TrainingDomain
 from sureflow.uq.ensemble import member_means, predict_normalized
-from sureflow.uq.predictive import Predictive
 
 METERS = {"units": "m"}
 # What the arrays of a prediction are, by what follows the name of a field in theirs; the others are parts of the bars.

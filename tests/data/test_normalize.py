@@ -3,7 +3,7 @@ import pytest
 
 import synthetic
 from sureflow.data.normalize import Normalizer
-from sureflow.uq.predictive import Predictive
+from sureflow.predictive import Predictive
 
 
 @pytest.fixture(scope="module")

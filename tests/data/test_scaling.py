@@ -14,7 +14,7 @@ from sureflow.data.free_stream import Flight
 from sureflow.data.scaling import SCALINGS, AnyScaling, best_scaling, scaling_of
 from sureflow.errors import SureflowError
 from sureflow.physics.free_stream import FlightCondition
-from sureflow.uq.predictive import Predictive
+from sureflow.predictive import Predictive
 
 each_scaling = pytest.mark.parametrize("name", SCALINGS)
 conditions = st.lists(st.tuples(st.floats(2, 40), st.floats(0, 86)), min_size=1, max_size=4).map(np.array)

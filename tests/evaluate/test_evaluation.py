@@ -16,7 +16,7 @@ from sureflow.evaluate.regions import run_regions
 from sureflow.evaluate.summary import KEYS
 from sureflow.physics.gas import PerfectGas
 from sureflow.physics.regions import REGIONS
-from sureflow.uq.predictive import Predictive
+from sureflow.predictive import Predictive
 
 SHAPE = (12, 6)
 SPLIT = PaperDomains(mach=(15.0, 25.0), altitude_km=(30.0, 50.0), test_runs=3, shown=(25.0, 40.0))

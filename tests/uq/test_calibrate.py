@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from sureflow.errors import SureflowError
+from sureflow.predictive import Predictive
 from sureflow.uq.calibrate import Calibration, calibrated, fit_calibration
 from sureflow.uq.domain import TrainingDomain
 from sureflow.uq.folds import HeldOutRuns, joined
-from sureflow.uq.predictive import Predictive
 
 VARIABLES, POINTS, PARAMETERS = 2, 60, 2
 rng = np.random.default_rng(0)

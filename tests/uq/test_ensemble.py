@@ -1,8 +1,8 @@
 import jax.numpy as jnp
 import numpy as np
 
+from sureflow.predictive import Predictive
 from sureflow.uq.ensemble import Ensemble
-from sureflow.uq.predictive import Predictive
 
 rng = np.random.default_rng(0)
 MEANS = jnp.asarray(rng.normal(size=(4, 3, 5)))

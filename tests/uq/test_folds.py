@@ -3,8 +3,8 @@ import pytest
 
 import synthetic
 from sureflow.errors import SureflowError
+from sureflow.predictive import Predictive
 from sureflow.uq.folds import held_out_predictions, random_folds, side_folds
-from sureflow.uq.predictive import Predictive
 
 
 def mean_of_training(training):

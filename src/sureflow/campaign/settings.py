@@ -19,7 +19,7 @@ from sureflow.flow.steer import SolverSettings
 from sureflow.physics.free_stream import FlightCondition
 from sureflow.physics.gas import Gas, PerfectGas
 from sureflow.physics.wall import Wall
-from sureflow.settings import STRICT, explain
+from sureflow.validation import STRICT, explain
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -13,7 +13,7 @@ from sureflow.errors import SureflowError
 from sureflow.physics.atmosphere import HIGHEST_KM, standard_atmosphere
 from sureflow.physics.gas import PerfectGas
 from sureflow.runtime import double_precision
-from sureflow.settings import STRICT
+from sureflow.validation import STRICT
 
 QUANTITIES = ("velocity", "density", "temperature")
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sureflow.data.dataset import Dataset
-from sureflow.uq.predictive import Predictive
+from sureflow.predictive import Predictive
 
 
 class TrainingView(eqx.Module):

@@ -17,8 +17,8 @@ from pydantic.dataclasses import dataclass
 from sureflow.data.dataset import Dataset
 from sureflow.data.free_stream import AnyFreeStream
 from sureflow.errors import SureflowError
-from sureflow.settings import STRICT
-from sureflow.uq.predictive import Predictive
+from sureflow.predictive import Predictive
+from sureflow.validation import STRICT
 
 Parameters = Float[np.ndarray, "case parameter"]
 Fields = Float[np.ndarray, "*sample case variable point"]

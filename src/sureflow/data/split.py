@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from sureflow.data.dataset import Dataset
 from sureflow.errors import SureflowError
-from sureflow.settings import STRICT
+from sureflow.validation import STRICT
 
 Mask = Bool[np.ndarray, " case"]
 

@@ -31,7 +31,7 @@ from sureflow.evaluate.summary import (
 )
 from sureflow.evaluate.tally import tallies
 from sureflow.physics.regions import ALL, REGIONS
-from sureflow.uq.predictive import Predictive
+from sureflow.predictive import Predictive
 
 Predict = Callable[[Float[np.ndarray, "case parameter"]], Predictive]
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from sureflow.uq.predictive import Predictive
+from sureflow.predictive import Predictive
 
 # Softplus underflows in float32 below about -100; the floor keeps logarithms and quotients of its value finite.
 FLOOR = 1e-6

@@ -6,8 +6,8 @@ from jaxtyping import Array, Float
 from pydantic.dataclasses import dataclass
 
 from sureflow.heads.base import Head
-from sureflow.settings import STRICT
-from sureflow.uq.predictive import Predictive
+from sureflow.predictive import Predictive
+from sureflow.validation import STRICT
 
 
 @dataclass(frozen=True, config=STRICT)

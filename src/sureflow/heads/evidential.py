@@ -8,8 +8,8 @@ from pydantic import NonNegativeFloat
 from pydantic.dataclasses import dataclass
 
 from sureflow.heads.base import Head, positive
-from sureflow.settings import STRICT
-from sureflow.uq.predictive import DISCREPANCY, EPISTEMIC, Predictive
+from sureflow.predictive import DISCREPANCY, EPISTEMIC, Predictive
+from sureflow.validation import STRICT
 
 RECURRENCE_STEPS = 8
 

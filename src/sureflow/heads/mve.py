@@ -9,8 +9,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from sureflow.heads.base import Head, positive
-from sureflow.settings import STRICT
-from sureflow.uq.predictive import DISCREPANCY, Predictive
+from sureflow.predictive import DISCREPANCY, Predictive
+from sureflow.validation import STRICT
 
 
 def gaussian_loss(

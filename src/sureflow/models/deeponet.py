@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 from sureflow.models.base import NetworkSettings
 from sureflow.models.features import fourier_features, n_fourier_features
 from sureflow.models.mlp import MLP
-from sureflow.settings import STRICT
+from sureflow.validation import STRICT
 
 
 class DeepONet(eqx.Module):

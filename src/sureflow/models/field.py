@@ -10,7 +10,7 @@ from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
 from sureflow.errors import SureflowError
-from sureflow.uq.predictive import Predictive
+from sureflow.predictive import Predictive
 
 Inputs = Float[np.ndarray, "case parameter"]
 Fields = Float[np.ndarray, "case variable point"]

@@ -17,8 +17,8 @@ from sureflow.models.field import (
     Samples,
 )
 from sureflow.models.field import varying as varying_parameters
-from sureflow.settings import STRICT
-from sureflow.uq.predictive import EPISTEMIC, Predictive
+from sureflow.predictive import EPISTEMIC, Predictive
+from sureflow.validation import STRICT
 
 
 @plain_dataclass(frozen=True)

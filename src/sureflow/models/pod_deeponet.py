@@ -21,8 +21,8 @@ from sureflow.models.field import (
     Samples,
 )
 from sureflow.models.pod import combine, pad, pod
-from sureflow.settings import STRICT
-from sureflow.uq.predictive import DISCREPANCY, EPISTEMIC, Predictive
+from sureflow.predictive import DISCREPANCY, EPISTEMIC, Predictive
+from sureflow.validation import STRICT
 
 
 class Branch(NamedTuple):

@@ -23,9 +23,9 @@ from sureflow.models.field import (
 )
 from sureflow.models.field import varying as varying_parameters
 from sureflow.models.pod import PAD_RUNS, combine, pad, pod
+from sureflow.predictive import DISCREPANCY, EPISTEMIC, Predictive
 from sureflow.runtime import double_precision
-from sureflow.settings import STRICT
-from sureflow.uq.predictive import DISCREPANCY, EPISTEMIC, Predictive
+from sureflow.validation import STRICT
 
 # Conditions are padded to a multiple of this, so that one compiled program serves many queries.
 PAD_CONDITIONS = 8

@@ -15,12 +15,12 @@ from sureflow.choose import ComparisonSettings
 from sureflow.evaluate.evaluation import evaluate, labelled
 from sureflow.evaluate.results import Results
 from sureflow.files import write_atomically
+from sureflow.predictive import EPISTEMIC, Predictive
 from sureflow.report.findings import MAPS
 from sureflow.study.data import StudyData
 from sureflow.study.settings import Entry
 from sureflow.study.training import EVENTS, best
 from sureflow.surrogate import Surrogate
-from sureflow.uq.predictive import EPISTEMIC, Predictive
 
 Found = dict[str, list[dict[str, Any]]]
 

@@ -25,8 +25,8 @@ from sureflow.data.split import PaperDomains, RandomRuns
 from sureflow.errors import SureflowError
 from sureflow.heads import AnyHead
 from sureflow.models import AnyFieldModel, AnyModel, DeepONetSettings, FieldModelSettings
-from sureflow.settings import Section, explain
 from sureflow.train.loop import Recipe, TrainSettings
+from sureflow.validation import Section, explain
 
 PAPER_NETWORK = DeepONetSettings(fourier_octaves=0)
 AnyRecipe = Recipe | FieldModelSettings | ComparisonSettings

@@ -19,8 +19,8 @@ from sureflow.data.normalize import TrainingView
 from sureflow.errors import SureflowError
 from sureflow.heads import AnyHead
 from sureflow.models import AnyModel, map_networks, network_shares
-from sureflow.settings import STRICT
 from sureflow.train.batching import EpochOrder, gather, steps_per_epoch
+from sureflow.validation import STRICT
 
 ADAM = optax.scale_by_adam()
 

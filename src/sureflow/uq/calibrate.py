@@ -26,10 +26,10 @@ from jaxtyping import Bool, Float
 from scipy.special import ndtri
 
 from sureflow.errors import SureflowError
+from sureflow.predictive import DISCREPANCY, Predictive
 from sureflow.uq.conformal import LEVELS, mean_factor, simultaneous_factor
 from sureflow.uq.domain import DEFAULT_REACH, TrainingDomain
 from sureflow.uq.folds import Conditions, HeldOutRuns, Predict, Unit, joined
-from sureflow.uq.predictive import DISCREPANCY, Predictive
 
 Fields = Float[np.ndarray, "case variable point"]
 Displacement = Float[np.ndarray, "case parameter"]

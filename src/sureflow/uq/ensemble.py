@@ -11,9 +11,9 @@ from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
 from sureflow.models import map_networks
-from sureflow.settings import STRICT
+from sureflow.predictive import EPISTEMIC, Predictive
 from sureflow.train.loop import Recipe, network_skeleton
-from sureflow.uq.predictive import EPISTEMIC, Predictive
+from sureflow.validation import STRICT
 
 
 @dataclass(frozen=True, config=STRICT)

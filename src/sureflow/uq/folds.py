@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float, Int
 
 from sureflow.data.dataset import FEWEST_RUNS, Dataset
 from sureflow.errors import SureflowError
+from sureflow.predictive import Predictive
 from sureflow.uq.domain import TrainingDomain
-from sureflow.uq.predictive import Predictive
 
 Conditions = Float[np.ndarray, "case parameter"]
 Fields = Float[np.ndarray, "case variable point"]
