@@ -4,9 +4,11 @@ Source: U.S. Standard Atmosphere, 1976, NOAA-S/T 76-1562, tables 4 and 5 and equ
 molecular weight is that of sea level throughout; above 80 km the standard lowers it by up to 0.04 %, which is left out.
 """
 
+from types import ModuleType
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 GRAVITY = 9.80665  # m/s2
@@ -24,22 +26,22 @@ PRESSURE = (101325.0, 22632.06397, 5474.888670, 868.0186848, 110.9063056, 66.938
 class Air(NamedTuple):
     """State of the undisturbed air."""
 
-    temperature: Float[Array, "..."]  # K
-    pressure: Float[Array, "..."]  # Pa
-    density: Float[Array, "..."]  # kg/m3
+    temperature: Float[Array | np.ndarray, "..."]  # K
+    pressure: Float[Array | np.ndarray, "..."]  # Pa
+    density: Float[Array | np.ndarray, "..."]  # kg/m3
 
 
-def standard_atmosphere(altitude_km: Float[Array, "..."] | float) -> Air:
-    """Temperature, pressure and density at a geometric altitude; differentiable in the altitude."""
-    geometric = jnp.asarray(altitude_km) * 1e3
+def standard_atmosphere(altitude_km: Float[Array | np.ndarray, "..."] | float, xp: ModuleType = jnp) -> Air:
+    """Temperature, pressure and density at a geometric altitude; with JAX (`xp`) differentiable in the altitude."""
+    geometric = xp.asarray(altitude_km) * 1e3
     height = EARTH_RADIUS * geometric / (EARTH_RADIUS + geometric)
-    layer = jnp.searchsorted(jnp.array(BASE[1:]), height, side="right")
-    base, t_base, lapse, p_base = (jnp.array(column)[layer] for column in (BASE, TEMPERATURE, LAPSE, PRESSURE))
+    layer = xp.searchsorted(xp.asarray(BASE[1:]), height, side="right")
+    base, t_base, lapse, p_base = (xp.asarray(column)[layer] for column in (BASE, TEMPERATURE, LAPSE, PRESSURE))
 
     temperature = t_base + lapse * (height - base)
     exponent = GRAVITY / AIR_CONSTANT
     isothermal = lapse == 0.0
     # A gradient layer's exponent divides by the lapse rate: give the unused branch a harmless one.
-    gradient = (t_base / temperature) ** (exponent / jnp.where(isothermal, 1.0, lapse))
-    pressure = p_base * jnp.where(isothermal, jnp.exp(-exponent * (height - base) / t_base), gradient)
+    gradient = (t_base / temperature) ** (exponent / xp.where(isothermal, 1.0, lapse))
+    pressure = p_base * xp.where(isothermal, xp.exp(-exponent * (height - base) / t_base), gradient)
     return Air(temperature, pressure, pressure / (AIR_CONSTANT * temperature))
