@@ -7,3 +7,7 @@ class SureflowError(Exception):
 
 class Refused(SureflowError):
     """An answer that is withheld because nothing vouches for it, such as a prediction far outside the training runs."""
+
+
+class Exists(SureflowError):
+    """Something is there already, and is replaced only if that is asked for."""

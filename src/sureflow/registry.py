@@ -5,6 +5,7 @@ name, or a table with its name and settings.
 """
 
 import difflib
+import importlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
@@ -12,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError, core_schema
 
 from sureflow.errors import SureflowError
-from sureflow.validation import NESTED, plain, sentences
+from sureflow.validation import NESTED, plain, sentences, shortened
 
 Entry = TypeVar("Entry")
 Base = TypeVar("Base")
@@ -25,6 +26,11 @@ class Registry(Generic[Entry]):
     def __init__(self, kind: str):
         self.kind = kind
         self.entries: dict[str, Entry] = {}
+        self.modules: dict[str, str] = {}  # of entries that are registered when these are imported
+
+    def later(self, name: str, module: str) -> None:
+        """Name an entry that importing `module` registers, which happens when it is first asked for."""
+        self.modules[name] = module
 
     def register(self, name: str, entry: Entry) -> Entry:
         """Add an entry; a name that is taken is refused, unless by the same entry."""
@@ -34,20 +40,22 @@ class Registry(Generic[Entry]):
         return entry
 
     def __getitem__(self, name: str) -> Entry:
+        if name not in self:
+            raise SureflowError(f"{self.kind}={shortened(name)!r} {self.unknown(name)}")
         if name not in self.entries:
-            raise SureflowError(f"{self.kind}={name!r} {self.unknown(name)}")
+            importlib.import_module(self.modules[name])
         return self.entries[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.entries)
+        return iter(dict.fromkeys((*self.entries, *self.modules)))
 
     def __contains__(self, name: object) -> bool:
-        return name in self.entries
+        return name in self.entries or name in self.modules
 
     def unknown(self, name: Any) -> str:
         """'is not one of a, b; did you mean a?'"""
-        nearest = difflib.get_close_matches(str(name), self.entries, n=1, cutoff=0.5)
-        return f"is not one of {', '.join(self.entries)}" + (f"; did you mean {nearest[0]}?" if nearest else "")
+        nearest = difflib.get_close_matches(shortened(name), list(self), n=1, cutoff=0.5)
+        return f"is not one of {', '.join(self)}" + (f"; did you mean {nearest[0]}?" if nearest else "")
 
 
 class SettingsRegistry(Registry[type[Base]], Generic[Base]):
@@ -73,9 +81,9 @@ class SettingsRegistry(Registry[type[Base]], Generic[Base]):
         if self.key not in table:
             raise _nested([(True, f"{self.key} is missing")])
         name = table[self.key]
-        if not isinstance(name, str) or name not in self.entries:
-            raise _nested([(True, f"{self.key}={str(name)[:60]!r} {self.unknown(name)}")])
-        kind = self.entries[name]
+        if not isinstance(name, str) or name not in self:
+            raise _nested([(True, f"{self.key}={shortened(name)!r} {self.unknown(name)}")])
+        kind = self[name]
         try:
             return TypeAdapter(kind).validate_python({key: value for key, value in table.items() if key != self.key})
         except ValidationError as error:
