@@ -1,17 +1,55 @@
-"""Hypersonic flow fields from few CFD runs, at once, with error bars that can be trusted."""
+"""Flow fields from few CFD runs, at once, with error bars that can be trusted."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sureflow.artifact import load
+    from sureflow.data.runs import Runs
+    from sureflow.data.store import open_runs
+    from sureflow.errors import Exists, Refused, SureflowError
+    from sureflow.evaluate.evaluation import evaluate_surrogate as evaluate
+    from sureflow.flow.solve import solve
+    from sureflow.report.plot import plot
+    from sureflow.surrogate.artifact import load
+    from sureflow.surrogate.fit import fit
+    from sureflow.surrogate.model import Surrogate
 
-__all__ = ["load"]
+# What is public, with the module and the name there. Imported when first used: `import sureflow` itself stays light.
+PUBLIC = {
+    "Exists": ("sureflow.errors", "Exists"),
+    "Refused": ("sureflow.errors", "Refused"),
+    "Runs": ("sureflow.data.runs", "Runs"),
+    "SureflowError": ("sureflow.errors", "SureflowError"),
+    "Surrogate": ("sureflow.surrogate.model", "Surrogate"),
+    "evaluate": ("sureflow.evaluate.evaluation", "evaluate_surrogate"),
+    "fit": ("sureflow.surrogate.fit", "fit"),
+    "load": ("sureflow.surrogate.artifact", "load"),
+    "open_runs": ("sureflow.data.store", "open_runs"),
+    "plot": ("sureflow.report.plot", "plot"),
+    "solve": ("sureflow.flow.solve", "solve"),
+}
+
+__all__ = [
+    "Exists",
+    "Refused",
+    "Runs",
+    "SureflowError",
+    "Surrogate",
+    "evaluate",
+    "fit",
+    "load",
+    "open_runs",
+    "plot",
+    "solve",
+]
 
 
 def __getattr__(name: str) -> Any:
-    """What is public, imported when it is first used: `import sureflow` itself stays light."""
-    if name not in __all__:
+    if name not in PUBLIC:
         raise AttributeError(f"module 'sureflow' has no attribute {name!r}")
-    from sureflow.artifact import load
+    module, attribute = PUBLIC[name]
+    return getattr(importlib.import_module(module), attribute)
 
-    return load
+
+def __dir__() -> list[str]:
+    return sorted((*globals(), *PUBLIC))

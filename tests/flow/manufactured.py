@@ -10,18 +10,18 @@ import numpy as np
 
 from sureflow.flow import reconstruct, riemann
 from sureflow.flow.boundary import Boundaries, Fixed
-from sureflow.flow.mesh import Mesh
+from sureflow.flow.mesh import FlowMesh
 from sureflow.flow.metrics import metrics
 from sureflow.flow.residual import Problem, residual, switches
 from sureflow.flow.state import Units, conservative, primitive
-from sureflow.physics.gas import Gas, PerfectGas
+from sureflow.physics.gases import Gas, PerfectGas
 
 
 class SyrupGas(Gas):
-    """A perfect gas with a large viscosity, so that viscous terms matter on coarse meshes."""
+    """A perfect gas with a large viscosity, so that viscous terms matter on coarse meshes, that rises with the pressure."""
 
     perfect: PerfectGas
-    mu: float
+    mu: jax.Array
 
     def pressure(self, density, energy):
         return self.perfect.pressure(density, energy)
@@ -41,11 +41,11 @@ class SyrupGas(Gas):
     def density_from_pressure(self, pressure, temperature):
         return self.perfect.density_from_pressure(pressure, temperature)
 
-    def viscosity(self, temperature):
-        return self.mu * temperature**0.7
+    def viscosity(self, temperature, pressure):
+        return self.mu * temperature**0.7 * pressure**0.4
 
-    def conductivity(self, temperature):
-        return self.perfect.cp / self.perfect.prandtl * self.viscosity(temperature)
+    def conductivity(self, temperature, pressure):
+        return self.perfect.cp / self.perfect.prandtl * self.viscosity(temperature, pressure)
 
 
 def exact(x, r):
@@ -74,7 +74,7 @@ def flux(x, r, units, axisymmetric, viscous):
 
     dx, dr = jax.jacfwd(exact, 0)(x, r), jax.jacfwd(exact, 1)(x, r)
     tx, tr = jax.grad(temperature, 0)(x, r), jax.grad(temperature, 1)(x, r)
-    mu, k = units.viscosity(temperature(x, r)), units.conductivity(temperature(x, r))
+    mu, k = (transport(temperature(x, r), w[3]) for transport in (units.viscosity, units.conductivity))
     v_over_r = w[2] / r if axisymmetric else 0.0
     dilatation = 2.0 / 3.0 * (dx[1] + dr[2] + v_over_r)
     txx, trr, txr = mu * (2 * dx[1] - dilatation), mu * (2 * dr[2] - dilatation), mu * (dr[1] + dx[2])
@@ -94,11 +94,11 @@ def source(x, r, units, axisymmetric, viscous):
     return divergence / weight(r)
 
 
-def wavy_mesh(n: int, axisymmetric: bool) -> Mesh:
+def wavy_mesh(n: int, axisymmetric: bool) -> FlowMesh:
     """A smoothly distorted block of n x n cells, 0 < x < 1, about 0.5 < r < 1.5."""
     xi, eta = np.meshgrid(np.linspace(0, 1, n + 1), np.linspace(0, 1, n + 1))
     bump = 0.04 * np.sin(2 * np.pi * xi) * np.sin(2 * np.pi * eta)
-    return Mesh(xi + bump, 0.5 + eta + 0.15 * xi * (1 - eta) + bump, axisymmetric=axisymmetric)
+    return FlowMesh(xi + bump, 0.5 + eta + 0.15 * xi * (1 - eta) + bump, axisymmetric=axisymmetric)
 
 
 @jax.jit

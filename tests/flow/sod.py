@@ -6,11 +6,11 @@ import numpy as np
 from scipy.optimize import brentq
 
 from sureflow.flow.boundary import Boundaries, Outflow, SlipWall
-from sureflow.flow.mesh import Mesh
+from sureflow.flow.mesh import FlowMesh
 from sureflow.flow.metrics import metrics
 from sureflow.flow.residual import Problem, residual, switches
 from sureflow.flow.state import Units, conservative, primitive
-from sureflow.physics.gas import PerfectGas
+from sureflow.physics.gases import PerfectGas
 from sureflow.runtime import double_precision
 
 TIME = 0.2
@@ -43,7 +43,7 @@ def computed_sod(cells: int = 200, steps: int = 160) -> tuple[np.ndarray, np.nda
     """x and density (rows across the tube, cells) at t = 0.2: Heun's method in time, the scheme's own fluxes in space."""
     with double_precision():
         x = np.linspace(0.0, 1.0, cells + 1)
-        mesh = Mesh(*np.meshgrid(x, np.linspace(0.0, 0.04, 9)), axisymmetric=False)
+        mesh = FlowMesh(*np.meshgrid(x, np.linspace(0.0, 0.04, 9)), axisymmetric=False)
         sides = Boundaries(Outflow(), Outflow(), SlipWall(), SlipWall())
         geometry = metrics(mesh)
         problem = Problem(geometry, sides, Units(PerfectGas(), 1.0, 1.0), axisymmetric=False, viscous=False)

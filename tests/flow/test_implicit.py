@@ -8,7 +8,7 @@ import pytest
 from sureflow.flow import implicit
 from sureflow.flow.riemann import euler_flux
 from sureflow.flow.state import Units, conservative, primitive
-from sureflow.physics.gas import PerfectGas
+from sureflow.physics.gases import PerfectGas
 from sureflow.runtime import double_precision
 
 NORMAL = np.array([0.6, 0.8])

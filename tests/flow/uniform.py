@@ -3,16 +3,16 @@
 import jax.numpy as jnp
 
 from sureflow.flow.boundary import Boundaries, Fixed, Mirror, Outflow
-from sureflow.flow.mesh import Mesh
+from sureflow.flow.mesh import FlowMesh
 from sureflow.flow.metrics import metrics
 from sureflow.flow.residual import Problem, residual, switches
 from sureflow.flow.state import conservative, free_stream_primitive, units_of
 from sureflow.physics.free_stream import FlightCondition
-from sureflow.physics.gas import PerfectGas
+from sureflow.physics.gases import PerfectGas
 from sureflow.runtime import double_precision
 
 
-def largest_residual(mesh: Mesh) -> float:
+def largest_residual(mesh: FlowMesh) -> float:
     """Over the largest flux of mass through a face, at Mach 25 and 46 km."""
     gas = PerfectGas()
     free_stream = FlightCondition(25, 46).free_stream(gas)

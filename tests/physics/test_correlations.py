@@ -12,7 +12,7 @@ from sureflow.physics.correlations import (
     sharp_cone_shock_angle,
 )
 from sureflow.physics.free_stream import FlightCondition
-from sureflow.physics.gas import PerfectGas
+from sureflow.physics.gases import PerfectGas
 
 # Mach, p2/p1, rho2/rho1, T2/T1, p02/p1 for gamma 1.4 (NACA report 1135 and its formulas).
 SHOCKS = [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sureflow.physics.free_stream import FreeStream
-from sureflow.physics.gas import PerfectGas
+from sureflow.physics.gases import PerfectGas
 from sureflow.physics.regions import PARTITION, REGIONS, flow_regions
 
 GAS = PerfectGas()

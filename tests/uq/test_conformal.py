@@ -3,9 +3,19 @@ import math
 import numpy as np
 import pytest
 
-from sureflow.uq.conformal import mean_factor, simultaneous_factor
+from sureflow.uq.conformal import mean_factors, simultaneous_factors
 
 REPETITIONS = 200
+
+
+def mean_factor(scores, level):
+    (factor,) = mean_factors(scores, (level,))
+    return factor
+
+
+def simultaneous_factor(scores, level):
+    (factor,) = simultaneous_factors(scores, (level,))
+    return factor
 
 
 def exchangeable_runs(rng: np.random.Generator, runs: int, points: int = 30) -> np.ndarray:
@@ -63,3 +73,18 @@ def test_every_run_weighs_the_same_whatever_its_points():
     few = [np.full(1, 5.0)] * 5
     many = [np.full(1000, 1.0)] * 5
     assert mean_factor([*few, *many], 0.5) == 5.0
+
+
+@pytest.mark.parametrize("size", [1e-40, 1e-6, 1.0, 1e9])
+def test_the_mean_factor_is_the_smallest_that_meets_its_bound(size):
+    """The factor from bins against a sort of all scores, of runs with unequal numbers of points."""
+    rng = np.random.default_rng(5)
+    scores = [size * np.abs(rng.standard_cauchy(rng.integers(1, 200))) for _ in range(30)]
+    candidates = np.sort(np.concatenate(scores))
+    outside = np.array([sum((score > factor).mean() for score in scores) for factor in candidates])
+    for level, factor in zip((0.5, 0.9, 0.95), mean_factors(scores, (0.5, 0.9, 0.95)), strict=True):
+        assert factor == candidates[np.argmax((outside + 1) / 31 <= 1 - level + 1e-9)]
+
+
+def test_no_run_at_all_leaves_every_level_open():
+    assert mean_factors([]) == simultaneous_factors([]) == (math.inf,) * 3

@@ -1,28 +1,48 @@
 """What runs say about themselves: their parameters, fields, numbers and axes, with units; and the names that are free."""
 
+import json
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from sureflow.data.streams import STREAMS, StreamSource
+from sureflow.data.schema import first_difference
+from sureflow.data.streams import STREAMS, Conditions, StreamSource
 from sureflow.errors import SureflowError
+from sureflow.physics.free_stream import FreeStream
 from sureflow.physics.gases import Gas, gas_from
-from sureflow.validation import settings
+from sureflow.runtime import double_precision
+from sureflow.validation import plain, settings
 
 # What a prediction adds to the name of a field, and the other names in it.
 ADDED = ("_std", "_interval90", "_band90")
 RESERVED = frozenset(
-    {"case", "cell", "point", "node", "corner", "cell_edge", "i", "j", "k", "connectivity", "offsets", "cell_types"}
+    {
+        "case",
+        "cell",
+        "point",
+        "node",
+        "corner",
+        "cell_edge",
+        "i",
+        "j",
+        "k",
+        "connectivity",
+        "offsets",
+        "cell_types",
+        "cell_of_mesh",
+    }
     | {"extrapolation", "points", "extrapolate", "verdict", "bars"}
 )
 Name = Annotated[str, Field(min_length=1, max_length=100)]
+# As a file gives them back, so that a tuple equals the list that it is stored as.
+PlainValues = Annotated[dict[str, Any], BeforeValidator(lambda values: json.loads(json.dumps(values)))]
 
 
 @settings
 class Parameter:
-    """What varies from run to run. A model sees a logarithmic one by its logarithm; nothing beyond a declared range is answered."""
+    """What varies from run to run. Models see a logarithmic one by its logarithm; beyond a declared range nothing is answered."""
 
     name: Name
     unit: str = ""
@@ -72,10 +92,15 @@ class Header:
     numbers: tuple[Variable, ...] = ()
     location: Literal["cells", "points"] = "cells"
     stream: Annotated[StreamSource, STREAMS] | None = None
-    made_by: dict[str, Any] = Field(default_factory=dict)
+    made_by: PlainValues = Field(default_factory=dict)
 
     def __post_init__(self) -> None:
         refuse_names(self)
+        for name in self.stream.columns.values() if self.stream else ():
+            if name not in self.parameter_names:
+                raise SureflowError(
+                    f"the free stream follows from the parameter {name}: the parameters are {', '.join(self.parameter_names)}"
+                )
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
@@ -91,23 +116,45 @@ class Header:
 
     @property
     def gas(self) -> Gas | None:
-        """The gas that the runs were computed with, where that is known."""
-        return gas_from(self.made_by["gas"]) if "gas" in self.made_by else None
+        """The gas that the runs were computed with, or fly in, where that is known."""
+        return gas_from(self.made_by["gas"]) if "gas" in self.made_by else getattr(self.stream, "gas", None)
+
+    @property
+    def axis_unit(self) -> str:
+        """Meters where the gas, which computes in SI units, is known; else unknown."""
+        return "m" if self.gas is not None else ""
+
+    @property
+    def limits(self) -> dict[str, tuple[float, float]]:
+        """Beyond what nothing is answered, by parameter: its declared range, or else where the free stream is known."""
+        declared = {item.name: item.range for item in self.parameters if item.low is not None or item.high is not None}
+        return {**(self.stream.limits if self.stream else {}), **declared}
+
+    def free_streams(self, parameters: Conditions) -> list[FreeStream] | None:
+        """The free stream at conditions of these parameters; None where it or the gas is unknown."""
+        gas = self.gas
+        if self.stream is None or gas is None:
+            return None
+        values = self.stream.values(self.parameter_names, parameters)
+        density, temperature = values["density"], values["temperature"]
+        with double_precision():  # for gases that compute with JAX
+            pressure = gas.pressure(density, gas.energy_from_temperature(density, temperature))
+        rows = np.column_stack([values["velocity"], np.asarray(pressure, float), temperature])
+        return [FreeStream(*row) for row in rows.tolist()]
 
     def difference(self, other: Self) -> str:
-        """What first keeps two sets of runs from being one, or nothing."""
+        """What first keeps other runs from joining these, or nothing."""
         for kind in ("parameters", "fields", "numbers"):
-            one, two = ({item.name: item for item in getattr(header, kind)} for header in (self, other))
-            if one.keys() != two.keys():
-                return f"their {kind} are {', '.join(one) or 'none'} and {', '.join(two) or 'none'}"
-            for name, item in one.items():
-                if item.unit != two[name].unit:
-                    return f"{name} is in {item.unit or 'an unknown unit'} and in {two[name].unit or 'an unknown unit'}"
-        for name in ("axes", "location", "stream", "made_by"):
-            one, two = getattr(self, name), getattr(other, name)
-            if one != two:
-                return f"their {name.replace('_', ' ')} differ ({one} and {two})"
-        return ""
+            here, there = ({item.name: item for item in getattr(header, kind)} for header in (self, other))
+            if here.keys() != there.keys():
+                return f"their {kind} are {', '.join(there) or 'none'} and not {', '.join(here) or 'none'}"
+            for name, item in here.items():
+                difference = first_difference(plain(item), plain(there[name]), name)
+                if difference:
+                    return difference
+        rest = (("axes", "location", "stream", "made_by"), (plain(self), plain(other)))
+        here, there = ({name: values[name] for name in rest[0]} for values in rest[1])
+        return first_difference(here, there, "") or ""
 
 
 def refuse_names(header: Header) -> None:

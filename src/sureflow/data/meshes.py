@@ -1,5 +1,6 @@
 """Meshes of runs: how cells are connected (shared by all runs), and where points and nodes lie (shared, or of each run)."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
@@ -48,9 +49,11 @@ class Topology:
             return "structured"
         return "points" if self.cells is None else "unstructured"
 
-    def n_nodes(self) -> int | None:
-        """Nodes of a structured block; None where the topology does not tell."""
-        return None if self.shape is None else int(np.prod([n + 1 for n in self.shape]))
+    def n_values(self, location: str, n_nodes: int) -> int | None:
+        """Values of one field; None where nothing but points is known."""
+        if location == "points" or self.kind == "points":
+            return n_nodes if self.kind != "points" else None
+        return len(self.cells.types) if self.cells is not None else int(np.prod(self.shape or ()))
 
     def values_shape(self, location: str) -> tuple[int, ...] | None:
         """How the values of one field lie in a structured block; None elsewhere."""
@@ -90,22 +93,53 @@ def index_coordinates(shape: Sequence[int]) -> Points:
     return np.column_stack([values.ravel() for values in reversed(along)])
 
 
-def require_geometry(topology: Topology, geometry: Geometry, n_axes: int, n_points: int) -> None:
+def block_cells(shape: Sequence[int]) -> Cells:
+    """The cells of a structured block of any dimension as cells with corners; their order among themselves is not VTK's."""
+    node = np.arange(np.prod([n + 1 for n in shape])).reshape([n + 1 for n in shape])
+    sides = itertools.product(*[(slice(None, -1), slice(1, None))] * len(shape))
+    corners = np.stack([node[side].ravel() for side in sides], axis=1)
+    offsets = np.arange(0, corners.size + 1, corners.shape[1])
+    return Cells(corners.ravel(), offsets, np.zeros(len(corners), int))
+
+
+def require_mesh(topology: Topology, geometry: Geometry, location: str, n_axes: int, n_points: int) -> None:
     """Refuse points, nodes and cells that do not fit together."""
     points, nodes = geometry.points, geometry.nodes
-    if points.ndim != 2 or points.shape != (n_points, n_axes):
+    if points.shape != (n_points, n_axes):
         raise SureflowError(
             f"coordinates must be (point, axis) = ({n_points}, {n_axes}) like the fields; their shape is {points.shape}"
         )
-    if topology.kind != "points" and (nodes is None or nodes.ndim != 2 or nodes.shape[1] != n_axes):
+    if topology.shape is not None and topology.cells is not None:
+        raise SureflowError("a mesh has either the shape of a structured block or unstructured cells: give one of them")
+    if topology.kind != "points" and nodes is None:
         raise SureflowError(f"a {topology.kind} mesh needs its nodes as (node, {n_axes})")
     if nodes is None:
         return
-    wanted = topology.n_nodes()
-    if wanted is not None and len(nodes) != wanted:
-        raise SureflowError(f"a block of {topology.shape} cells has {wanted} nodes, and {len(nodes)} are given")
-    cells = topology.cells
-    if cells is not None and cells.connectivity.size:
-        low, high = int(cells.connectivity.min()), int(cells.connectivity.max())
-        if low < 0 or high >= len(nodes) or cells.offsets[-1] != cells.connectivity.size:
-            raise SureflowError(f"the cells name the nodes {low}..{high}, and there are {len(nodes)}")
+    if nodes.ndim != 2 or nodes.shape[1] != n_axes:
+        raise SureflowError(f"nodes must be (node, {n_axes}); their shape is {nodes.shape}")
+    if topology.shape is not None:
+        _require_block(topology.shape, len(nodes))
+    if topology.cells is not None:
+        _require_cells(topology.cells, len(nodes))
+    wanted = topology.n_values(location, len(nodes))
+    if wanted is not None and wanted != n_points:
+        raise SureflowError(
+            f"the mesh has {wanted} {'cells' if location == 'cells' else 'nodes'}, and the fields {n_points} values"
+        )
+
+
+def _require_block(shape: Sequence[int], n_nodes: int) -> None:
+    wanted = int(np.prod([n + 1 for n in shape]))
+    if min(shape, default=0) < 1 or n_nodes != wanted:
+        raise SureflowError(f"a block of {tuple(shape)} cells has {wanted} nodes, and {n_nodes} are given")
+
+
+def _require_cells(cells: Cells, n_nodes: int) -> None:
+    offsets, count = cells.offsets, cells.connectivity.size
+    if len(offsets) != len(cells.types) + 1 or offsets[0] != 0 or offsets[-1] != count or (np.diff(offsets) < 1).any():
+        raise SureflowError(
+            f"the offsets of {len(cells.types)} cells must begin with 0, grow, and end with the {count} corners there are"
+        )
+    low, high = int(cells.connectivity.min(initial=0)), int(cells.connectivity.max(initial=0))
+    if low < 0 or high >= n_nodes:
+        raise SureflowError(f"the cells name the nodes {low}..{high}, and there are {n_nodes}")

@@ -1,24 +1,20 @@
 """The one way into normalized space and back: mean and standard deviation of the training runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
-from sureflow.data.dataset import Dataset
+from sureflow import scratch
+from sureflow.data.meshes import PHYSICAL
+from sureflow.data.runs import Runs
+from sureflow.data.scaling import Scaling
+from sureflow.data.sources import Run
 from sureflow.predictive import Predictive
 
-
-class TrainingView(eqx.Module):
-    """Normalized training runs as they lie on the device, in float32; one block of `fields` per variable."""
-
-    coordinates: Float[Array, "point coordinate"]
-    parameters: Float[Array, "case parameter"]
-    fields: Float[Array, "variable case point"]
+Blocks = Callable[[], Iterable[Float[np.ndarray, "column value"]]]
 
 
 @dataclass(frozen=True)
@@ -34,47 +30,53 @@ class Standard:
         std = values.std(axis=axis)
         return cls(values.mean(axis=axis), np.where(std > 0, std, 1.0))
 
+    @classmethod
+    def of_fields(cls, runs: Runs, scaling: Scaling | None = None) -> Self:
+        """Of the fields of all runs, or of their scaled fields."""
+        if runs.fits_in_memory:
+            fields = runs.array()
+            return cls.fit(fields if scaling is None else scaling.forward(fields, runs.parameters), axis=(0, 2))
+        return cls._in_passes(lambda: runs.each() if scaling is None else scaled_runs(runs, scaling))
+
+    @classmethod
+    def of_points(cls, runs: Runs, coordinates: str) -> Self:
+        """Of the points in the named coordinates; of the points of all runs where they move."""
+        if not runs.is_moving or coordinates != PHYSICAL:
+            return cls.fit(runs.coordinates(coordinates), axis=0)
+        return cls._in_passes(lambda: (runs.coordinates(coordinates, case).T for case in range(len(runs))))
+
+    @classmethod
+    def _in_passes(cls, blocks: Blocks) -> Self:
+        """Of more values than fit into memory: a pass for the mean, and one for the deviations from it."""
+        sums = [(block.shape[1], block.sum(axis=1)) for block in blocks()]
+        count = sum(number for number, _ in sums)
+        mean = np.sum([total for _, total in sums], axis=0) / count
+        std = np.sqrt(np.sum([((block - mean[:, None]) ** 2).sum(axis=1) for block in blocks()], axis=0) / count)
+        return cls(mean, np.where(std > 0, std, 1.0))
+
     def forward(self, values: Float[np.ndarray, "... column"]) -> Float[np.ndarray, "... column"]:
         return (np.asarray(values, float) - self.mean) / self.std
 
 
 @dataclass(frozen=True)
 class Normalizer:
-    """Standardization of parameters, coordinates and fields. Nothing else normalizes or un-normalizes."""
+    """Standardization of inputs, coordinates and scaled fields. Nothing else normalizes or un-normalizes."""
 
-    parameters: Standard
+    inputs: Standard
     coordinates: Standard
     fields: Standard
 
     @classmethod
-    def fit(cls, training: Dataset, coordinates: str) -> Self:
-        """From a dataset that holds the training runs and no others."""
+    def fit(cls, runs: Runs, scaling: Scaling, coordinates: str) -> Self:
+        """From runs that are the training set and nothing else."""
         return cls(
-            parameters=Standard.fit(training.parameters, axis=0),
-            coordinates=Standard.fit(training.points(coordinates), axis=0),
-            fields=Standard.fit(training.fields, axis=(0, 2)),
+            inputs=Standard.fit(scaling.inputs(runs.parameters), axis=0),
+            coordinates=Standard.of_points(runs, coordinates),
+            fields=Standard.of_fields(runs, scaling),
         )
-
-    def training_view(self, training: Dataset, coordinates: str) -> TrainingView:
-        """The runs in normalized space. Variable by variable, so that no second float64 copy is held."""
-        n_runs, n_variables, n_points = training.fields.shape
-        fields = np.empty((n_variables, n_runs, n_points), np.float32)
-        for variable, block in enumerate(fields):
-            block[:] = (training.fields[:, variable] - self.fields.mean[variable]) / self.fields.std[variable]
-        return TrainingView(
-            coordinates=self.network_coordinates(training.points(coordinates)),
-            parameters=self.network_parameters(training.parameters),
-            fields=jnp.asarray(fields),
-        )
-
-    def network_coordinates(self, points: Float[np.ndarray, "point coordinate"]) -> Float[Array, "point coordinate"]:
-        return jnp.asarray(self.coordinates.forward(points), jnp.float32)
-
-    def network_parameters(self, parameters: Float[np.ndarray, "case parameter"]) -> Float[Array, "case parameter"]:
-        return jnp.asarray(self.parameters.forward(parameters), jnp.float32)
 
     def physical(self, predictive: Predictive) -> Predictive:
-        """A prediction (..., variable, point) in the units of the fields, in float64."""
+        """A prediction (..., variable, point) in the units of the scaled fields, in float64."""
         shift, scale = self.fields.mean[:, None], self.fields.std[:, None]
         return Predictive(
             mean=np.asarray(predictive.mean, float) * scale + shift,
@@ -90,6 +92,26 @@ class Normalizer:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Mapping[str, Sequence[float]]]) -> Self:
-        return cls(
-            **{name: Standard(np.array(value["mean"]), np.array(value["std"])) for name, value in values.items()}
-        )
+        """From plain numbers; artifacts of version 1 call the inputs parameters."""
+        found = {name: Standard(np.array(value["mean"]), np.array(value["std"])) for name, value in values.items()}
+        return cls(found.get("inputs") or found["parameters"], found["coordinates"], found["fields"])
+
+
+def scaled_runs(runs: Runs, scaling: Scaling) -> Iterator[Run]:
+    """The scaled fields of one run after the other, in float64."""
+    for case, run in enumerate(runs.each()):
+        yield scaling.forward(run[None], runs.parameters[case : case + 1])[0]
+
+
+def normalized_fields(runs: Runs, scaling: Scaling, normalizer: Normalizer) -> Float[np.ndarray, "case variable point"]:
+    """The runs as a model sees them.
+
+    In float64 where they fit into memory, else run by run into a scratch file, in the precision in which they are kept.
+    """
+    mean, std = normalizer.fields.mean[:, None], normalizer.fields.std[:, None]
+    if runs.fits_in_memory:
+        return (scaling.forward(runs.array(), runs.parameters) - mean) / std
+    normalized = scratch.empty(runs.fields.shape, runs.fields.dtype)
+    for block, run in zip(normalized, scaled_runs(runs, scaling), strict=True):
+        block[:] = (run - mean) / std
+    return normalized

@@ -1,127 +1,60 @@
 """Runs to learn from: any parameters, any fields with units, on any mesh; read run by run, in the precision they are kept in."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
-from sureflow.data.header import Header, Parameter, Variable
+from sureflow import scratch
+from sureflow.data.arrays import (
+    axes_of,
+    columns_of,
+    header_of,
+    made_with,
+    numbers_of,
+    parameter_tables,
+    physical_points,
+    refuse_strangers,
+    stacked,
+    stream_of,
+    variable_tables,
+)
+from sureflow.data.checks import left_out_clause, require_distinct, require_finite_values
+from sureflow.data.header import Header
 from sureflow.data.meshes import (
     BODY_FITTED,
-    COORDINATES,
     PHYSICAL,
     Cells,
     Geometry,
     Points,
     Topology,
     index_coordinates,
-    require_geometry,
+    require_mesh,
 )
-from sureflow.data.streams import named_columns
+from sureflow.data.sources import ArrayFields, FieldSource, JoinedFields, OrderedFields, Run
+from sureflow.data.streams import StreamSource
 from sureflow.errors import SureflowError
+from sureflow.physics.free_stream import FreeStream
 from sureflow.physics.gases import Gas
 
 if TYPE_CHECKING:
     import xarray
 
 FEWEST_RUNS = 3
-AXES = ("x", "y", "z")
-Run = Float[np.ndarray, "variable point"]
 
 
-class FieldSource(Protocol):
-    """The fields of runs, read one run at a time."""
-
-    shape: tuple[int, int, int]  # case, variable, point
-    dtype: np.dtype
-
-    def __getitem__(self, case: int) -> Run: ...
-
-    def select(self, cases: Int[np.ndarray, " case"]) -> "FieldSource": ...
-
-
-@dataclass(frozen=True)
-class InMemory:
-    """Fields that are an array."""
-
-    array: Float[np.ndarray, "case variable point"]
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        return self.array.shape  # type: ignore[return-value]
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.array.dtype
-
-    def __getitem__(self, case: int) -> Run:
-        return self.array[case]
-
-    def select(self, cases: Int[np.ndarray, " case"]) -> "InMemory":
-        return InMemory(self.array[cases])
-
-
-@dataclass(frozen=True)
-class Selected:
-    """Some of the fields of another source, in an order of their own."""
-
-    source: FieldSource
-    cases: Int[np.ndarray, " case"]
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        return (len(self.cases), *self.source.shape[1:])
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.source.dtype
-
-    def __getitem__(self, case: int) -> Run:
-        return self.source[int(self.cases[case])]
-
-    def select(self, cases: Int[np.ndarray, " case"]) -> "Selected":
-        return Selected(self.source, self.cases[cases])
-
-
-@dataclass(frozen=True)
-class Joined:
-    """The fields of several sources, one after the other."""
-
-    sources: tuple[FieldSource, ...]
-
-    @cached_property
-    def _starts(self) -> Int[np.ndarray, " source+1"]:
-        return np.cumsum([0, *(source.shape[0] for source in self.sources)])
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        return (int(self._starts[-1]), *self.sources[0].shape[1:])
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.result_type(*(source.dtype for source in self.sources))
-
-    def __getitem__(self, case: int) -> Run:
-        which = int(np.searchsorted(self._starts, case, side="right")) - 1
-        return self.sources[which][case - int(self._starts[which])]
-
-    def select(self, cases: Int[np.ndarray, " case"]) -> Selected:
-        return Selected(self, cases)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Runs:
     """Converged runs in physical units.
 
     The cells are connected alike in all runs. Their geometry is one for all, or, where the body or the mesh changes with the
-    parameters, one for each (`geometries`). `stream` holds velocity, density, pressure and temperature of the free stream
-    of every run, where they are known. Make runs with `Runs.from_arrays` or `sureflow.open_runs`.
+    parameters, one for each (`geometries`). Make runs with `Runs.from_arrays` or `sureflow.open_runs`.
     """
 
     header: Header
@@ -131,8 +64,9 @@ class Runs:
     geometry: Geometry | None
     geometries: Callable[[int], Geometry] | None = None
     numbers: Float[np.ndarray, "case number"] | None = None
-    stream: Float[np.ndarray, "case 4"] | None = None
-    described: Mapping[str, Points] = field(default_factory=dict)  # further descriptions of shared points, by name
+    described: Mapping[str, Points] = field(
+        default_factory=dict
+    )  # further coordinates of the points, equal in all runs
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -145,7 +79,7 @@ class Runs:
         coordinates: ArrayLike | Mapping[str, ArrayLike],
         fields: Mapping[str, ArrayLike],
         units: Mapping[str, str] | None = None,
-        free_stream: Mapping[str, Any] | None = None,
+        free_stream: Mapping[str, Any] | StreamSource | None = None,
         *,
         axes: Sequence[str] | None = None,
         shape: Sequence[int] | None = None,
@@ -155,18 +89,22 @@ class Runs:
         ranges: Mapping[str, tuple[float, float]] | None = None,
         logarithmic: Sequence[str] = (),
         location: str = "cells",
+        gas: Gas | None = None,
+        made_by: Mapping[str, Any] | None = None,
     ) -> Self:
         """Runs of your own: parameters (case), the points of the fields (point, axis) and fields (case, point), by name.
 
         Points that move with the parameters are (case, point, axis). `coordinates` may also be several descriptions of the
         same points by name ("physical", "body-fitted"). `units` are those of fields, parameters and numbers alike.
         `free_stream` says which parameters are its "velocity", "density" and "temperature", in SI units: with it, and with
-        the units of the fields, the scaling "freestream" is offered.
+        the units of the fields, the scaling "freestream" is offered. It may also be a `Flight`, for runs over "mach" and
+        "altitude_km".
 
         A mesh has `nodes` (node, axis), or (case, node, axis), and either the `shape` of a structured block in cells,
         slowest index first, or unstructured `cells`. Fields live on its cells, or with location="points" on its nodes.
         `numbers` are kept for every run, such as its drag; `ranges` declare beyond what nothing is answered; parameters
-        that are `logarithmic` are seen by models as their logarithms.
+        that are `logarithmic` are seen by models as their logarithms. `gas` is what the runs were computed with, and
+        `made_by` says in plain values how.
 
         >>> import numpy as np, sureflow as sf
         >>> x = np.linspace(0, 1, 50)[:, None]
@@ -175,35 +113,34 @@ class Runs:
         >>> runs
         9 runs over angle (0..4): p (Pa) at 50 points in x
         """
-        points, described = _points(coordinates)
-        per_case = points.ndim == 3
-        located = None if nodes is None else np.asarray(nodes, float)
-        units, ranges = units or {}, ranges or {}
-        known = {*parameters, *fields, *(numbers or {})}
-        stranger = next((name for name in (*units, *ranges, *logarithmic) if name not in known), None)
-        if stranger is not None:
-            raise SureflowError(f"{stranger!r} is given a unit, range or scale, but is not among {', '.join(sorted(known))}")
-        header = Header(
-            parameters=tuple(_parameter(name, units, ranges, logarithmic) for name in parameters),
-            fields=tuple(Variable(name, units.get(name, "")) for name in fields),
-            numbers=tuple(Variable(name, units.get(name, "")) for name in numbers or {}),
-            axes=tuple(axes or _default_axes(points.shape[-1])),
-            location=location,  # type: ignore[arg-type]
-            stream=None if free_stream is None else named_columns(free_stream, tuple(parameters)),
+        units, ranges, numbers = units or {}, ranges or {}, numbers or {}
+        refuse_strangers((*units, *ranges, *logarithmic), (*parameters, *fields, *numbers))
+        points, described = physical_points(coordinates)
+        on_nodes = nodes is None and location == "points" and (shape is not None or cells is not None)
+        located = points if on_nodes else None if nodes is None else numbers_of("nodes", nodes)
+        header = header_of(
+            parameters=parameter_tables(parameters, units, ranges, logarithmic),
+            fields=variable_tables(fields, units),
+            numbers=variable_tables(numbers, units),
+            axes=axes_of(axes, points.shape[-1]),
+            location=location,
+            stream=stream_of(free_stream, tuple(parameters)),
+            made_by=made_with(made_by, gas),
         )
 
         def geometry_of(case: int) -> Geometry:
             at = located[case] if located is not None and located.ndim == 3 else located
-            return Geometry(points[case], at)
+            return Geometry(points[case] if points.ndim == 3 else points, at)
 
+        is_moving = points.ndim == 3 or (located is not None and located.ndim == 3)
         return cls(
             header=header,
-            parameters=_columns(parameters, "parameter"),
-            fields=InMemory(_stacked(fields)),
+            parameters=columns_of(parameters, "parameter"),
+            fields=ArrayFields(stacked(fields)),
             topology=Topology(None if shape is None else tuple(int(n) for n in shape), cells),
-            geometry=None if per_case else Geometry(points, located),
-            geometries=geometry_of if per_case else None,
-            numbers=_columns(numbers, "number") if numbers else None,
+            geometry=None if is_moving else geometry_of(0),
+            geometries=geometry_of if is_moving else None,
+            numbers=columns_of(numbers, "number") if numbers else None,
             described=described,
         )
 
@@ -231,6 +168,11 @@ class Runs:
         return self.fields.shape[2]
 
     @property
+    def fits_in_memory(self) -> bool:
+        """Whether all fields together, in float64, are small enough to be held at once."""
+        return int(np.prod(self.fields.shape, dtype=np.int64)) * 8 <= scratch.IN_MEMORY
+
+    @property
     def is_moving(self) -> bool:
         """Whether every run has points and nodes of its own."""
         return self.geometry is None
@@ -249,9 +191,7 @@ class Runs:
 
     def array(self) -> Float[np.ndarray, "case variable point"]:
         """All fields at once, in float64; for runs that fit into memory."""
-        if isinstance(self.fields, InMemory):
-            return np.asarray(self.fields.array, float)
-        return np.stack(list(self.each())) if len(self) else np.empty(self.fields.shape)
+        return self.fields.array()
 
     def coordinates(self, kind: str, case: int = 0) -> Points:
         """The points of the fields in `physical` coordinates, or `body-fitted` on a structured block."""
@@ -261,7 +201,9 @@ class Runs:
             return self.described[kind]
         shape = self.topology.values_shape(self.header.location)
         if kind != BODY_FITTED or shape is None:
-            raise SureflowError(f"coordinates={kind!r}: these runs have {' and '.join(self.known_coordinates)} coordinates")
+            raise SureflowError(
+                f"coordinates={kind!r}: these runs have {' and '.join(self.known_coordinates)} coordinates"
+            )
         return index_coordinates(shape)
 
     @property
@@ -271,7 +213,12 @@ class Runs:
 
     def select(self, cases: Bool[np.ndarray, " case"] | Int[np.ndarray, " case"] | slice) -> Self:
         """Some of the runs, by mask, numbers or slice."""
-        chosen = np.arange(len(self))[cases]
+        try:
+            chosen = np.arange(len(self))[cases]
+        except IndexError:
+            raise SureflowError(
+                f"there are {len(self)} runs: select with a mask of that length, or with numbers below it"
+            ) from None
         geometries = self.geometries
         return replace(
             self,
@@ -279,14 +226,15 @@ class Runs:
             fields=self.fields.select(chosen),
             geometries=None if geometries is None else lambda case: geometries(int(chosen[case])),
             numbers=None if self.numbers is None else self.numbers[chosen],
-            stream=None if self.stream is None else self.stream[chosen],
         )
 
     def split(self, test: float | int = 0.2, seed: int = 0) -> tuple[Self, Self]:
         """Training and test runs, drawn at random: `test` is a share of the runs, or a number of them."""
         count = test if isinstance(test, int) and not isinstance(test, bool) else round(test * len(self))
         if not 0 < count < len(self):
-            raise SureflowError(f"test={test:g} of {len(self)} runs leaves nothing to test or to train on: choose between")
+            raise SureflowError(
+                f"test={test:g} of {len(self)} runs leaves nothing to test or to train on: choose between"
+            )
         drawn = np.zeros(len(self), bool)
         drawn[np.random.default_rng(seed).permutation(len(self))[:count]] = True
         return self.select(~drawn), self.select(drawn)
@@ -294,29 +242,52 @@ class Runs:
     @classmethod
     def join(cls, parts: Sequence["Runs"]) -> "Runs":
         """Several sets of runs as one; they must agree in names, units, mesh and how they were made."""
+        if not parts:
+            raise SureflowError("there are no runs to join: give a list of them")
         first = parts[0]
         for number, other in enumerate(parts[1:], 2):
             difference = disagreement(first, other)
             if difference:
-                raise SureflowError(f"set {number} of the runs does not fit the first: {difference}")
-        starts = np.cumsum([0, *(len(part) for part in parts)])
+                raise SureflowError(f"set {number} of the runs (there) does not fit set 1 (here): {difference}")
+        ordered = [part.ordered_like(first.header) for part in parts]
+        fields = JoinedFields(tuple(part.fields for part in ordered))
 
         def geometry_of(case: int) -> Geometry:
-            which = int(np.searchsorted(starts, case, side="right")) - 1
-            return parts[which].geometry_of(case - int(starts[which]))
+            which, within = fields.place(case)
+            return parts[which].geometry_of(within)
 
-        orders = [[part.parameter_names.index(name) for name in first.parameter_names] for part in parts]
+        numbers = [part.numbers for part in ordered if part.numbers is not None]
         joined = replace(
             first,
-            parameters=np.concatenate([part.parameters[:, order] for part, order in zip(parts, orders, strict=True)]),
-            fields=Joined(tuple(part.fields for part in parts)),
-            geometries=None if first.geometries is None else geometry_of,
-            numbers=None if first.numbers is None else np.concatenate([part.numbers for part in parts]),  # type: ignore[arg-type]
-            stream=None if first.stream is None else np.concatenate([part.stream for part in parts]),  # type: ignore[arg-type]
+            parameters=np.concatenate([part.parameters for part in ordered]),
+            fields=fields,
+            geometries=geometry_of if first.is_moving else None,
+            numbers=np.concatenate(numbers) if numbers else None,
             left_out={},
         )
         require_distinct(joined.parameters, joined.parameter_names)
         return joined
+
+    def ordered_like(self, header: Header) -> Self:
+        """The same runs with parameters, fields and numbers in the order of another header."""
+
+        def order(kind: str) -> Int[np.ndarray, " item"]:
+            names = [item.name for item in getattr(self.header, kind)]
+            return np.array([names.index(item.name) for item in getattr(header, kind)], int)
+
+        by_field = order("fields")
+        in_order = bool((by_field == np.arange(len(by_field))).all())
+        return replace(
+            self,
+            header=header,
+            parameters=self.parameters[:, order("parameters")],
+            fields=self.fields if in_order else OrderedFields(self.fields, by_field),
+            numbers=None if self.numbers is None else self.numbers[:, order("numbers")],
+        )
+
+    def free_streams(self, cases: Int[np.ndarray, " chosen"] | None = None) -> list[FreeStream] | None:
+        """The free stream of all or some runs; None where it or the gas is unknown."""
+        return self.header.free_streams(self.parameters if cases is None else self.parameters[cases])
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the runs as a store, which `sureflow.open_runs` and all commands read."""
@@ -343,7 +314,7 @@ class Runs:
         """Refuse values that are missing."""
         for case in range(len(self) if self.is_moving else 1):
             for values in self.geometry_of(case).arrays():
-                _require_finite("coordinates", values)
+                require_finite_values("coordinates", values)
         for case, run in enumerate(self.each()):
             bad = (~np.isfinite(run)).sum(axis=1)
             if bad.any():
@@ -370,20 +341,23 @@ class Runs:
             digest.update(_bytes(run))
         return digest.hexdigest()
 
-    def __repr__(self) -> str:
-        ranges = ", ".join(
-            f"{name} ({low:g}..{high:g})"
-            for name, low, high in zip(
-                self.parameter_names, self.parameters.min(axis=0), self.parameters.max(axis=0), strict=True
-            )
-        )
-        fields = ", ".join(f"{item.name} ({item.unit})" if item.unit else item.name for item in self.header.fields)
-        place = {"structured": f"a block of {self.topology.shape} cells", "unstructured": "an unstructured mesh"}
-        where = f" of {place[self.topology.kind]}" if self.topology.kind in place else ""
+    @property
+    def mesh_sentence(self) -> str:
+        """'4,096 cells of a block of 64 x 64 cells in x, r'."""
+        shape = self.topology.shape
+        kinds = {"structured": f" of a block of {' x '.join(map(str, shape or ()))} cells", "points": ""}
+        kind = kinds.get(self.topology.kind, " of an unstructured mesh")
+        places = "cells" if self.header.location == "cells" and kind else "points"
         moving = ", which move from run to run" if self.is_moving else ""
-        at = "cells" if self.header.location == "cells" and where else "points"
-        count = f"{self.n_points:,} {at}{where} in {', '.join(self.header.axes)}"
-        return f"{len(self)} runs over {ranges}: {fields} at {count}{moving}"
+        return f"{self.n_points:,} {places}{kind} in {', '.join(self.header.axes)}{moving}"
+
+    def __repr__(self) -> str:
+        names = list(self.parameter_names)
+        if len(self):
+            bounds = zip(names, self.parameters.min(axis=0), self.parameters.max(axis=0), strict=True)
+            names = [f"{name} ({low:g}..{high:g})" for name, low, high in bounds]
+        fields = ", ".join(f"{item.name} ({item.unit})" if item.unit else item.name for item in self.header.fields)
+        return f"{len(self)} runs over {', '.join(names)}: {fields} at {self.mesh_sentence}{left_out_clause(self.left_out)}"
 
     def _repr_html_(self) -> str:
         from sureflow.data.labels import runs_html
@@ -407,8 +381,6 @@ def disagreement(one: Runs, other: Runs) -> str:
         away = float(np.abs(one.geometry.points - other.geometry.points).max())
         if away > 1e-6 * size:
             return f"their points lie up to {away:.3g} apart"
-    if (one.stream is None) != (other.stream is None):
-        return "only one of them knows its free stream"
     return ""
 
 
@@ -423,78 +395,14 @@ def require_consistent(runs: Runs) -> None:
         raise SureflowError(f"{len(runs.header.fields)} fields are named and {n_fields} are given")
     if runs.numbers is not None and runs.numbers.shape != (n_runs, len(runs.header.numbers)):
         raise SureflowError(f"there are numbers of {len(runs.numbers)} runs for {n_runs} runs")
-    _require_finite("parameters", runs.parameters)
+    require_finite_values("parameters", runs.parameters)
     for parameter, values in zip(runs.header.parameters, runs.parameters.T, strict=True):
         parameter.refuse(values)
     if n_runs:
-        require_geometry(runs.topology, runs.geometry_of(0), len(runs.header.axes), n_points)
+        require_mesh(runs.topology, runs.geometry_of(0), runs.header.location, len(runs.header.axes), n_points)
     for kind, points in runs.described.items():
         if len(points) != n_points:
             raise SureflowError(f"the {kind} coordinates describe {len(points)} points, and the fields have {n_points}")
-
-
-def require_distinct(parameters: Float[np.ndarray, "case parameter"], names: Sequence[str]) -> None:
-    """Two runs at one condition leave no model that passes through both."""
-    distinct, first = np.unique(parameters, axis=0, return_index=True)
-    if len(distinct) < len(parameters):
-        again = np.setdiff1d(np.arange(len(parameters)), first)
-        at = ", ".join(f"{name}={value:g}" for name, value in zip(names, parameters[again[0]], strict=True))
-        raise SureflowError(
-            f"{len(again)} of {len(parameters)} runs repeat the condition of another, the first of them is run {again[0]} at "
-            f"{at}: leave one of each out"
-        )
-
-
-def left_out_clause(left_out: Mapping[str, int]) -> str:
-    counts = ", ".join(f"{count} {name}" for name, count in left_out.items())
-    return f" (left out: {counts})" if counts else ""
-
-
-def _points(coordinates: ArrayLike | Mapping[str, ArrayLike]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Physical points, and further descriptions of them. "xr" is what the physical ones were called once."""
-    if not isinstance(coordinates, Mapping):
-        return np.asarray(coordinates, float), {}
-    given = {PHYSICAL if name == "xr" else name: np.asarray(points, float) for name, points in coordinates.items()}
-    unknown = next((name for name in given if name not in COORDINATES), None)
-    if unknown is not None or PHYSICAL not in given:
-        raise SureflowError(
-            f"coordinates are given as {', '.join(given)}: give {PHYSICAL}, and {BODY_FITTED} ones if there are any"
-        )
-    return given.pop(PHYSICAL), given
-
-
-def _default_axes(count: int) -> tuple[str, ...]:
-    return AXES[:count] if count <= len(AXES) else tuple(f"x{axis}" for axis in range(1, count + 1))
-
-
-def _parameter(
-    name: str, units: Mapping[str, str], ranges: Mapping[str, tuple[float, float]], logarithmic: Iterable[str]
-) -> Parameter:
-    low, high = ranges.get(name, (None, None))
-    return Parameter(name, units.get(name, ""), "log" if name in logarithmic else "linear", low, high)
-
-
-def _columns(values: Mapping[str, ArrayLike], kind: str) -> Float[np.ndarray, "case column"]:
-    arrays = {name: np.asarray(column, float) for name, column in values.items()}
-    shapes = {name: array.shape for name, array in arrays.items()}
-    if len(set(shapes.values())) != 1 or len(next(iter(shapes.values()))) != 1:
-        raise SureflowError(f"every {kind} needs one value for each run; their shapes are {shapes}")
-    return np.column_stack(list(arrays.values()))
-
-
-def _stacked(fields: Mapping[str, ArrayLike]) -> Float[np.ndarray, "case variable point"]:
-    """In single precision if all fields are, else in double."""
-    arrays = {name: np.asarray(values) for name, values in fields.items()}
-    shapes = {name: array.shape for name, array in arrays.items()}
-    if len(set(shapes.values())) != 1 or len(next(iter(shapes.values()))) != 2:
-        raise SureflowError(f"fields must share one shape (case, point); they have {shapes}")
-    single = all(array.dtype == np.float32 for array in arrays.values())
-    return np.stack([np.asarray(array, np.float32 if single else float) for array in arrays.values()], axis=1)
-
-
-def _require_finite(name: str, values: np.ndarray) -> None:
-    if not np.isfinite(values).all():
-        raise SureflowError(f"{name} have {np.sum(~np.isfinite(values))} missing or non-finite values")
 
 
 def _bytes(array: np.ndarray) -> memoryview:

@@ -7,53 +7,65 @@ to condition in the scaled space is what a model learns from few runs and carrie
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float
 from pydantic import Field
-from pydantic.dataclasses import dataclass
 
-from sureflow.data.dataset import Dataset
-from sureflow.data.free_stream import AnyFreeStream
+from sureflow.data.runs import Runs
+from sureflow.data.streams import STREAMS, Conditions, StreamSource
 from sureflow.errors import SureflowError
 from sureflow.predictive import Predictive
-from sureflow.validation import STRICT
+from sureflow.registry import SettingsRegistry
+from sureflow.validation import settings
 
-Parameters = Float[np.ndarray, "case parameter"]
-Fields = Float[np.ndarray, "*sample case variable point"]
+ScaledFields = Float[np.ndarray, "*sample case variable point"]
+# One value for all points, or even for all cases, where that is all there is to say.
+Slope = Float[np.ndarray, "*slope"]
 
 DENSITY_UNIT = "kg/m3"
 
 
+@settings
 class Scaling(ABC):
-    """An invertible transform of the fields, which may depend on the condition, and of the parameters."""
+    """An invertible transform of the fields, which may depend on the condition, and of the parameters.
 
+    A scaling of your own is a class with a `name`, decorated with `@SCALINGS.add` and `@settings`. Its `for_runs` keeps what
+    it needs to know of the runs, or says what they lack.
+    """
+
+    name: ClassVar[str]
+    # Parameters that models see by their logarithm, by name and column; `scaling_for` sets them.
+    logarithmic: tuple[tuple[str, int], ...] = Field(default=(), kw_only=True)
+
+    @classmethod
     @abstractmethod
-    def inputs(self, parameters: Parameters) -> Parameters:
+    def for_runs(cls, runs: Runs) -> Self:
+        """The scaling for these runs, or a sentence about what they lack."""
+
+    def inputs(self, parameters: Conditions) -> Conditions:
         """What a model is given in place of the parameters."""
+        inputs = np.array(parameters, float)
+        for name, column in self.logarithmic:
+            if not (inputs[:, column] > 0).all():
+                raise SureflowError(f"{name}={inputs[:, column].min():g} has no logarithm: give a positive value")
+            inputs[:, column] = np.log(inputs[:, column])
+        return inputs
 
     @abstractmethod
-    def forward(self, fields: Fields, parameters: Parameters) -> Fields:
+    def forward(self, fields: ScaledFields, parameters: Conditions) -> ScaledFields:
         """Physical fields in the scaled space."""
 
     @abstractmethod
-    def inverse(self, fields: Fields, parameters: Parameters) -> Fields:
+    def inverse(self, fields: ScaledFields, parameters: Conditions) -> ScaledFields:
         """Fields of the scaled space in physical units."""
 
     @abstractmethod
-    def slope(self, fields: Fields, parameters: Parameters) -> Fields:
+    def slope(self, fields: ScaledFields, parameters: Conditions) -> Slope:
         """d inverse / d fields: what a small standard deviation about `fields` is multiplied with."""
 
-    def scaled(self, dataset: Dataset) -> Dataset:
-        """The runs as a model sees them."""
-        return replace(
-            dataset,
-            parameters=self.inputs(dataset.parameters),
-            fields=self.forward(dataset.fields, dataset.parameters),
-        )
-
-    def physical(self, predictive: Predictive, parameters: Parameters) -> Predictive:
+    def physical(self, predictive: Predictive, parameters: Conditions) -> Predictive:
         """A prediction (case, variable, point) of the scaled space in physical units.
 
         Standard deviations go through the slope at the mean. For linear scalings that is exact. For the logarithm it is the
@@ -69,26 +81,27 @@ class Scaling(ABC):
         )
 
 
-@dataclass(frozen=True, config=STRICT)
+SCALINGS = SettingsRegistry("scaling", Scaling)
+
+
+@SCALINGS.add
+@settings
 class NoScaling(Scaling):
     """Fields and parameters as they are, as in the paper."""
 
-    name: Literal["none"] = "none"
+    name: ClassVar[str] = "none"
 
     @classmethod
-    def of(cls, dataset: Dataset) -> "NoScaling":
+    def for_runs(cls, runs: Runs) -> Self:
         return cls()
 
-    def inputs(self, parameters: Parameters) -> Parameters:
-        return parameters
-
-    def forward(self, fields: Fields, parameters: Parameters) -> Fields:
+    def forward(self, fields: ScaledFields, parameters: Conditions) -> ScaledFields:
         return fields
 
-    def inverse(self, fields: Fields, parameters: Parameters) -> Fields:
+    def inverse(self, fields: ScaledFields, parameters: Conditions) -> ScaledFields:
         return fields
 
-    def slope(self, fields: Fields, parameters: Parameters) -> Fields:
+    def slope(self, fields: ScaledFields, parameters: Conditions) -> Slope:
         return np.ones((1, 1, 1))
 
 
@@ -101,7 +114,8 @@ DIVISORS: dict[str, Callable[..., Float[np.ndarray, " case"]]] = {
 }
 
 
-@dataclass(frozen=True, config=STRICT)
+@SCALINGS.add
+@settings
 class FreestreamScaling(Scaling):
     """u/U_inf, rho/rho_inf, T/(T_inf + U_inf^2/cp), p/(rho_inf U_inf^2): the Mach-number independence of hypersonic flow.
 
@@ -112,67 +126,67 @@ class FreestreamScaling(Scaling):
 
     units: tuple[str, ...]
     parameter_names: tuple[str, ...]
-    free_stream: AnyFreeStream
-    name: Literal["freestream"] = "freestream"
+    free_stream: Annotated[StreamSource, STREAMS]
+    name: ClassVar[str] = "freestream"
 
     @classmethod
-    def of(cls, dataset: Dataset) -> "FreestreamScaling":
-        if dataset.free_stream_source is None:
+    def for_runs(cls, runs: Runs) -> Self:
+        if runs.header.stream is None:
             raise SureflowError(
                 "scaling='freestream' needs the free stream of every run: say which parameters give it, as in "
-                'Dataset.from_arrays(..., free_stream={"velocity": ..., "density": ..., "temperature": ...}), '
+                'Runs.from_arrays(..., free_stream={"velocity": ..., "density": ..., "temperature": ...}), '
                 "or choose scaling='none'"
             )
-        if not set(dataset.units) & DIVISORS.keys():
+        if not set(runs.units) & DIVISORS.keys():
             raise SureflowError(
                 f"scaling='freestream' knows fields in {', '.join(DIVISORS)}; the units of these are "
-                f"{', '.join(map(repr, dataset.units))}: give units, or choose scaling='none'"
+                f"{', '.join(map(repr, runs.units))}: give units, or choose scaling='none'"
             )
-        return cls(dataset.units, dataset.parameter_names, dataset.free_stream_source)
+        return cls(runs.units, runs.parameter_names, runs.header.stream)
 
-    def inputs(self, parameters: Parameters) -> Parameters:
+    def inputs(self, parameters: Conditions) -> Conditions:
         values = self.free_stream.values(self.parameter_names, parameters)
-        inputs = np.array(parameters, float)
-        for quantity, column in self.free_stream.columns.items():
+        columns = self.free_stream.columns
+        others = tuple(pair for pair in self.logarithmic if pair[0] not in columns.values())
+        inputs = NoScaling(logarithmic=others).inputs(parameters)
+        for quantity, column in columns.items():
             inputs[:, self.parameter_names.index(column)] = np.log(values[quantity])
         return inputs
 
-    def forward(self, fields: Fields, parameters: Parameters) -> Fields:
+    def forward(self, fields: ScaledFields, parameters: Conditions) -> ScaledFields:
         return fields / self._divisors(parameters)
 
-    def inverse(self, fields: Fields, parameters: Parameters) -> Fields:
+    def inverse(self, fields: ScaledFields, parameters: Conditions) -> ScaledFields:
         return fields * self._divisors(parameters)
 
-    def slope(self, fields: Fields, parameters: Parameters) -> Fields:
+    def slope(self, fields: ScaledFields, parameters: Conditions) -> Slope:
         return self._divisors(parameters)
 
-    def _divisors(self, parameters: Parameters) -> Float[np.ndarray, "case variable 1"]:
+    def _divisors(self, parameters: Conditions) -> Float[np.ndarray, "case variable 1"]:
         values = self.free_stream.values(self.parameter_names, parameters)
         one = np.ones(len(parameters))
         columns = [DIVISORS[u](**values, cp=self.free_stream.cp) if u in DIVISORS else one for u in self.units]
         return np.stack(columns, axis=1)[:, :, None]
 
 
-@dataclass(frozen=True, config=STRICT)
+@SCALINGS.add
+@settings
 class LogDensity(Scaling):
     """log rho in place of rho; everything else as it is."""
 
     units: tuple[str, ...]
-    name: Literal["log-density"] = "log-density"
+    name: ClassVar[str] = "log-density"
 
     @classmethod
-    def of(cls, dataset: Dataset) -> "LogDensity":
-        if DENSITY_UNIT not in dataset.units:
+    def for_runs(cls, runs: Runs) -> Self:
+        if DENSITY_UNIT not in runs.units:
             raise SureflowError(
                 f"scaling='log-density' needs a field in {DENSITY_UNIT}; the units of these are "
-                f"{', '.join(map(repr, dataset.units))}: give units, or choose scaling='none'"
+                f"{', '.join(map(repr, runs.units))}: give units, or choose scaling='none'"
             )
-        return cls(dataset.units)
+        return cls(runs.units)
 
-    def inputs(self, parameters: Parameters) -> Parameters:
-        return parameters
-
-    def forward(self, fields: Fields, parameters: Parameters) -> Fields:
+    def forward(self, fields: ScaledFields, parameters: Conditions) -> ScaledFields:
         density = fields[..., self._is_density, :]
         if (density <= 0).any():
             raise SureflowError(
@@ -181,38 +195,29 @@ class LogDensity(Scaling):
             )
         return self._on_density(np.log, fields)
 
-    def inverse(self, fields: Fields, parameters: Parameters) -> Fields:
+    def inverse(self, fields: ScaledFields, parameters: Conditions) -> ScaledFields:
         return self._on_density(np.exp, fields)
 
-    def slope(self, fields: Fields, parameters: Parameters) -> Fields:
+    def slope(self, fields: ScaledFields, parameters: Conditions) -> Slope:
         return np.where(self._is_density[:, None], self.inverse(fields, parameters), 1.0)
 
     @property
     def _is_density(self) -> np.ndarray:
         return np.array([unit == DENSITY_UNIT for unit in self.units])
 
-    def _on_density(self, function: Callable[[np.ndarray], np.ndarray], fields: Fields) -> Fields:
+    def _on_density(self, function: Callable[[np.ndarray], np.ndarray], fields: ScaledFields) -> ScaledFields:
         changed = np.array(fields, float)
         changed[..., self._is_density, :] = function(changed[..., self._is_density, :])
         return changed
 
 
-SCALINGS: dict[str, type[NoScaling] | type[FreestreamScaling] | type[LogDensity]] = {
-    "none": NoScaling,
-    "freestream": FreestreamScaling,
-    "log-density": LogDensity,
-}
-AnyScaling = Annotated[NoScaling | FreestreamScaling | LogDensity, Field(discriminator="name")]
-
-
-def scaling_of(name: str, dataset: Dataset) -> NoScaling | FreestreamScaling | LogDensity:
+def scaling_for(name: str, runs: Runs) -> Scaling:
     """The named scaling for these runs, or a sentence about what they lack."""
-    if name not in SCALINGS:
-        raise SureflowError(f"scaling={name!r} is none of {', '.join(SCALINGS)}")
-    return SCALINGS[name].of(dataset)
+    columns = [(item.name, column) for column, item in enumerate(runs.header.parameters) if item.scale == "log"]
+    return replace(SCALINGS[name].for_runs(runs), logarithmic=tuple(columns))
 
 
-def best_scaling(dataset: Dataset) -> str:
+def best_scaling(runs: Runs) -> str:
     """`freestream` where the runs offer it, else `none`."""
-    offered = dataset.free_stream_source is not None and bool(set(dataset.units) & DIVISORS.keys())
+    offered = runs.header.stream is not None and bool(set(runs.units) & DIVISORS.keys())
     return "freestream" if offered else "none"

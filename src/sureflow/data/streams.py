@@ -10,13 +10,15 @@ from pydantic import PositiveFloat
 
 from sureflow.errors import SureflowError
 from sureflow.physics.atmosphere import HIGHEST_KM, standard_atmosphere
+from sureflow.physics.free_stream import HIGHEST_MACH, LOWEST_MACH
 from sureflow.physics.gases import GASES, Gas, PerfectGas
 from sureflow.registry import SettingsRegistry
+from sureflow.runtime import double_precision
 from sureflow.validation import settings
 
 STREAM_QUANTITIES = ("velocity", "density", "temperature")
 
-Parameters = Float[np.ndarray, "case parameter"]
+Conditions = Float[np.ndarray, "case parameter"]
 
 
 class StreamSource(ABC):
@@ -34,8 +36,13 @@ class StreamSource(ABC):
     def cp(self) -> float:
         """Specific heat at constant pressure in J/(kg K)."""
 
+    @property
     @abstractmethod
-    def values(self, names: Sequence[str], parameters: Parameters) -> dict[str, Float[np.ndarray, " case"]]:
+    def limits(self) -> dict[str, tuple[float, float]]:
+        """Where the free stream is known, by parameter."""
+
+    @abstractmethod
+    def values(self, names: Sequence[str], parameters: Conditions) -> dict[str, Float[np.ndarray, " case"]]:
         """Velocity, density and temperature in SI units."""
 
 
@@ -58,7 +65,11 @@ class Flight(StreamSource):
     def cp(self) -> float:
         return self.gas.cp
 
-    def values(self, names: Sequence[str], parameters: Parameters) -> dict[str, Float[np.ndarray, " case"]]:
+    @property
+    def limits(self) -> dict[str, tuple[float, float]]:
+        return {"mach": (LOWEST_MACH, HIGHEST_MACH), "altitude_km": (0.0, HIGHEST_KM)}
+
+    def values(self, names: Sequence[str], parameters: Conditions) -> dict[str, Float[np.ndarray, " case"]]:
         mach, altitude = (parameters[:, names.index(name)] for name in ("mach", "altitude_km"))
         if not (mach > 0).all():
             raise SureflowError(f"mach={mach.min():g} has no free stream to scale with: give a positive Mach number")
@@ -69,9 +80,10 @@ class Flight(StreamSource):
                 "choose an altitude in that range"
             )
         air = standard_atmosphere(altitude, np)
-        density = np.asarray(self.gas.density_from_pressure(air.pressure, air.temperature))
-        energy = self.gas.energy_from_temperature(density, air.temperature)
-        velocity = mach * np.asarray(self.gas.sound_speed(density, energy))
+        with double_precision():  # for gases that compute with JAX
+            density = np.asarray(self.gas.density_from_pressure(air.pressure, air.temperature))
+            energy = self.gas.energy_from_temperature(density, air.temperature)
+            velocity = mach * np.asarray(self.gas.sound_speed(density, energy))
         return {"velocity": velocity, "density": density, "temperature": np.asarray(air.temperature)}
 
 
@@ -94,7 +106,11 @@ class Columns(StreamSource):
     def cp(self) -> float:
         return self.heat_capacity
 
-    def values(self, names: Sequence[str], parameters: Parameters) -> dict[str, Float[np.ndarray, " case"]]:
+    @property
+    def limits(self) -> dict[str, tuple[float, float]]:
+        return {}
+
+    def values(self, names: Sequence[str], parameters: Conditions) -> dict[str, Float[np.ndarray, " case"]]:
         found = {quantity: parameters[:, names.index(column)] for quantity, column in self.columns.items()}
         for quantity, values in found.items():
             if not (values > 0).all():

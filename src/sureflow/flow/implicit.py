@@ -142,7 +142,8 @@ def add_thin_layer(blocks, left: Side, right: Side, problem: Problem) -> tuple[B
     mean = 0.5 * (left.w + right.w)
     temperature = units.temperature(mean[0], units.energy_from_pressure(mean[0], mean[3]))
     conductance = face.area * (face.eta_gradient[0] * face.normal[0] + face.eta_gradient[1] * face.normal[1])
-    mu, k = conductance * units.viscosity(temperature), conductance * units.conductivity(temperature)
+    mu = conductance * units.viscosity(temperature, mean[3])
+    k = conductance * units.conductivity(temperature, mean[3])
     by_left, by_right = blocks
     by_left = by_left + thin_layer_jacobian(left, mean[1:3], face.normal, mu, k)
     if wall.is_wall:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from sureflow.flow.implicit import implicit_update
 from sureflow.flow.residual import Problem, Switches, residual, switches
@@ -39,7 +39,7 @@ def residual_norm(r: State) -> Float[Array, ""]:
 
 
 @jax.jit
-def advance(march: March, problem: Problem, controls: Controls, steps: int) -> tuple[March, Float[Array, " CHUNK"]]:
+def advance(march: March, problem: Problem, controls: Controls, steps: Int[Array, ""] | int) -> tuple[March, Float[Array, " CHUNK"]]:
     """A number of implicit steps; returns the residual norms before each as well, NaN for those not taken.
 
     One program for any number of steps, because compiling it is what a first start waits for.

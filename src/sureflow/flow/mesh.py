@@ -5,17 +5,22 @@ measured from the nose tip downstream, r from the axis, in meters.
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import Any
 
-import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
+from scipy.optimize.elementwise import find_root
 
 from sureflow.errors import SureflowError
 from sureflow.physics.correlations import billig_stand_off, sharp_cone_shock_angle
+from sureflow.validation import plain, settings
+
+Cells = Float[np.ndarray, "nj ni"]
+Points = Float[np.ndarray, "2 n"]
 
 
-@dataclass(frozen=True)
+@settings
 class SphereCone:
     """Spherical nose that joins a cone tangentially; the RAM-C II by default."""
 
@@ -23,15 +28,15 @@ class SphereCone:
     half_angle_deg: float = 9.0
     length: float = 1.3  # m, from the nose tip to the base
 
-    def __post_init__(self):
-        if not (math.isfinite(self.nose_radius) and self.nose_radius > 0):
-            raise SureflowError(f"nose_radius={self.nose_radius:g} m must be positive.")
+    def __post_init__(self) -> None:
+        if not self.nose_radius > 0:
+            raise SureflowError(f"nose_radius={self.nose_radius:g} m must be positive")
         if not 0.0 <= self.half_angle_deg <= 60.0:
-            raise SureflowError(f"half_angle_deg={self.half_angle_deg:g} is outside 0..60 degrees.")
-        if not self.nose_arc_end <= self.length < math.inf:
+            raise SureflowError(f"half_angle_deg={self.half_angle_deg:g} is outside 0..60 degrees")
+        if not self.nose_arc_end <= self.length:
             raise SureflowError(
                 f"length={self.length:g} m cuts the nose off before it joins the cone; "
-                f"make it at least {self.nose_arc_end:.4g} m."
+                f"make it at least {self.nose_arc_end:.4g} m"
             )
 
     @classmethod
@@ -62,7 +67,7 @@ class SphereCone:
         half_angle = math.radians(self.half_angle_deg)
         return self.nose_radius * (math.pi / 2 - half_angle) + (self.length - self.nose_arc_end) / math.cos(half_angle)
 
-    def wall(self, arc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def wall(self, arc: Float[np.ndarray, " n"]) -> tuple[Points, Points]:
         """Point (2, n) and outward unit normal (2, n) of the wall at arc lengths from the nose tip."""
         half_angle = math.radians(self.half_angle_deg)
         joint = self.nose_radius * (math.pi / 2 - half_angle)
@@ -73,7 +78,7 @@ class SphereCone:
         return sphere + along_cone * np.array([[math.cos(half_angle)], [math.sin(half_angle)]]), normal
 
 
-@dataclass(frozen=True)
+@settings
 class MeshSettings:
     """How the block around a body is made; `mach` is the one whose bow shock shapes the outer boundary."""
 
@@ -84,35 +89,34 @@ class MeshSettings:
     base_margin: float = 1.15
     nose_cell: float = 0.03  # length of the first cell along the body, in nose radii
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         along, normal = self.cells
         if not (8 <= along <= 2048 and 8 <= normal <= 2048):
             raise SureflowError(
-                f"cells={along}x{normal} is outside 8x8..2048x2048; choose a size in that range, such as 64x64."
+                f"cells={along}x{normal} is outside 8x8..2048x2048; choose a size in that range, such as 64x64"
             )
-        if not 1e-8 <= self.wall_spacing < math.inf:
-            raise SureflowError(f"wall_spacing={self.wall_spacing:g} m must be 1e-8 m or more, around 3e-5 m.")
-        if not 1.2 <= self.mach < math.inf:
+        if not self.wall_spacing >= 1e-8:
+            raise SureflowError(f"wall_spacing={self.wall_spacing:g} m must be 1e-8 m or more, around 3e-5 m")
+        if not self.mach >= 1.2:
             raise SureflowError(
-                f"mach={self.mach:g} of the mesh is below 1.2, where there is no bow shock to fit it to; choose a higher one."
+                f"mach={self.mach:g} of the mesh is below 1.2, where there is no bow shock to fit it to; choose a higher one"
             )
         if not 1e-4 <= self.nose_cell <= 1.0:
-            raise SureflowError(f"nose_cell={self.nose_cell:g} nose radii is outside 1e-4..1, around 0.03.")
+            raise SureflowError(f"nose_cell={self.nose_cell:g} nose radii is outside 1e-4..1, around 0.03")
         for name in ("nose_margin", "base_margin"):
             if not 1.0 < getattr(self, name) <= 10.0:
-                raise SureflowError(
-                    f"{name}={getattr(self, name):g} must be above 1 and at most 10, around 1.2 or 1.4."
-                )
+                raise SureflowError(f"{name}={getattr(self, name):g} must be above 1 and at most 10, around 1.2 or 1.4")
 
 
-class Mesh(eqx.Module):
+@dataclass(frozen=True, eq=False)
+class FlowMesh:
     """Nodes of one structured block and the body-fitted coordinates of its cells."""
 
-    node_x: Float[Array, "nj+1 ni+1"]
-    node_r: Float[Array, "nj+1 ni+1"]
-    body: SphereCone | None = eqx.field(static=True, default=None)
-    settings: MeshSettings | None = eqx.field(static=True, default=None)
-    axisymmetric: bool = eqx.field(static=True, default=True)
+    node_x: Float[np.ndarray, "node_j node_i"]
+    node_r: Float[np.ndarray, "node_j node_i"]
+    body: SphereCone | None = None
+    settings: MeshSettings | None = None
+    axisymmetric: bool = True
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -121,12 +125,12 @@ class Mesh(eqx.Module):
         return nj - 1, ni - 1
 
     @property
-    def centers(self) -> tuple[np.ndarray, np.ndarray]:
-        """x and r of the cell centers: the mean of the four nodes, (nj, ni) each."""
-        return tuple(cell_mean(np.asarray(node)) for node in (self.node_x, self.node_r))  # type: ignore[return-value]
+    def centers(self) -> tuple[Cells, Cells]:
+        """x and r of the cell centers: the mean of the four nodes."""
+        return cell_mean(self.node_x), cell_mean(self.node_r)
 
     @property
-    def body_fitted(self) -> tuple[np.ndarray, np.ndarray]:
+    def body_fitted(self) -> tuple[Cells, Cells]:
         """xi along the body and eta from the wall to the outer boundary, of the cells, uniform in 0..1.
 
         They count cells and not meters: the mesh is fine where the flow changes fast, so the fields are smooth in them.
@@ -135,21 +139,21 @@ class Mesh(eqx.Module):
         xi, eta = (np.arange(ni) + 0.5) / ni, (np.arange(nj) + 0.5) / nj
         return np.broadcast_to(xi, (nj, ni)), np.broadcast_to(eta[:, None], (nj, ni))
 
-    def description(self) -> dict:
+    def description(self) -> dict[str, Any]:
         """What makes this mesh again, for the records of a data set."""
         return {
-            "body": asdict(self.body) if self.body else None,
-            "settings": asdict(self.settings) if self.settings else None,
+            "body": plain(self.body) if self.body else None,
+            "settings": plain(self.settings) if self.settings else None,
             "axisymmetric": self.axisymmetric,
         }
 
 
-def cell_mean(node: np.ndarray) -> np.ndarray:
+def cell_mean(node: Float[np.ndarray, "node_j node_i"]) -> Cells:
     """Mean of a cell's four nodes."""
     return 0.25 * (node[1:, 1:] + node[1:, :-1] + node[:-1, 1:] + node[:-1, :-1])
 
 
-def billig_shock(body: SphereCone, mach: float, radius: np.ndarray) -> np.ndarray:
+def billig_shock(body: SphereCone, mach: float, radius: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
     """x of the bow shock at distances from the axis (Billig 1967, with x from the nose tip)."""
     curvature = body.nose_radius * 1.143 * math.exp(0.54 / (mach - 1.0) ** 1.2)
     slope = math.tan(sharp_cone_shock_angle(mach, math.radians(body.half_angle_deg)))
@@ -157,34 +161,28 @@ def billig_shock(body: SphereCone, mach: float, radius: np.ndarray) -> np.ndarra
     return nose + curvature / slope**2 * (np.sqrt(1.0 + (radius * slope / curvature) ** 2) - 1.0)
 
 
-def distance_to_shock(body: SphereCone, mach: float, point: np.ndarray, normal: np.ndarray) -> np.ndarray:
-    """Distance from wall points to Billig's shock along their normals, by bisection."""
-    low, high = np.zeros(point.shape[1]), np.full(point.shape[1], 20.0 * body.length)
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        x, r = point + middle * normal
-        inside = x > billig_shock(body, mach, r)
-        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-    return 0.5 * (low + high)
+def distance_to_shock(body: SphereCone, mach: float, point: Points, normal: Points) -> Float[np.ndarray, " n"]:
+    """Distance from wall points to Billig's shock along their normals."""
+
+    def behind(distance: np.ndarray, x: np.ndarray, r: np.ndarray, along: np.ndarray, out: np.ndarray) -> np.ndarray:
+        return x + distance * along - billig_shock(body, mach, r + distance * out)
+
+    return find_root(behind, (0.0, 20.0 * body.length), args=(*point, *normal)).x
 
 
-def one_sided_stretching(first: float, cells: int) -> np.ndarray:
+def one_sided_stretching(first: float, cells: int) -> Float[np.ndarray, " node"]:
     """Nodes in 0..1 whose first interval is `first`, growing smoothly: 1 + tanh(b (t - 1)) / tanh(b) (Vinokur 1983)."""
-    t = np.linspace(0.0, 1.0, cells + 1)
-    if first >= 1.0 / cells:
+
+    def node(strength: Any, t: Any) -> Any:
+        return 1.0 + np.tanh(strength * (t - 1.0)) / np.tanh(strength)
+
+    t, least = np.linspace(0.0, 1.0, cells + 1), 1e-6
+    if first >= node(least, t[1]):
         return t
-
-    def nodes(strength: float) -> np.ndarray:
-        return 1.0 + np.tanh(strength * (t - 1.0)) / math.tanh(strength)
-
-    low, high = 1e-6, 20.0
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if nodes(middle)[1] > first else (low, middle)
-    return nodes(0.5 * (low + high))
+    return node(find_root(lambda strength: node(strength, t[1]) - first, (least, 20.0)).x, t)
 
 
-def body_mesh(body: SphereCone | None = None, settings: MeshSettings | None = None) -> Mesh:
+def body_mesh(body: SphereCone | None = None, settings: MeshSettings | None = None) -> FlowMesh:
     """The block between a sphere-cone and an outer boundary that follows its bow shock, on lines normal to the wall."""
     body, settings = body or SphereCone(), settings or MeshSettings()
     along, normal_cells = settings.cells
@@ -196,9 +194,9 @@ def body_mesh(body: SphereCone | None = None, settings: MeshSettings | None = No
     if settings.wall_spacing * normal_cells >= layer[0]:
         raise SureflowError(
             f"wall_spacing={settings.wall_spacing:g} m times {normal_cells} cells does not fit into the layer of "
-            f"{layer[0]:.3g} m at the nose; choose a smaller one."
+            f"{layer[0]:.3g} m at the nose; choose a smaller one"
         )
     height = one_sided_stretching(settings.wall_spacing / layer[0], normal_cells)
     nodes = point[:, None, :] + height[None, :, None] * (layer * normal)[:, None, :]
     nodes[1, :, 0] = 0.0  # the axis, exactly
-    return Mesh(nodes[0], nodes[1], body=body, settings=settings)
+    return FlowMesh(nodes[0], nodes[1], body=body, settings=settings)

@@ -5,15 +5,18 @@ middle. Then the axis has exactly zero area, and the sum of the face vectors of 
 pressure source term cancels, so that a uniform flow is preserved to round-off.
 """
 
+from functools import partial
 from typing import NamedTuple
 
-import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-from sureflow.flow.mesh import Mesh
+from sureflow.flow.mesh import FlowMesh
 
 Vector = Float[Array, "2 nj ni"]
+Nodes = Float[np.ndarray | Array, "node_j node_i"]
 
 
 class FaceGeometry(NamedTuple):
@@ -40,10 +43,15 @@ class Metrics(NamedTuple):
     eta_gradient: Vector
 
 
-@eqx.filter_jit
-def metrics(mesh: Mesh) -> Metrics:
+def metrics(mesh: FlowMesh) -> Metrics:
     """Metrics of a mesh, in the precision of its nodes."""
-    node = jnp.stack([jnp.asarray(mesh.node_x), jnp.asarray(mesh.node_r)])
+    return block_metrics(mesh.node_x, mesh.node_r, mesh.axisymmetric)
+
+
+@partial(jax.jit, static_argnames="axisymmetric")
+def block_metrics(node_x: Nodes, node_r: Nodes, axisymmetric: bool) -> Metrics:
+    """Compiled once for all meshes of one size: it sees nothing of them but arrays."""
+    node = jnp.stack([node_x, node_r])
     center = 0.25 * (node[:, 1:, 1:] + node[:, 1:, :-1] + node[:, :-1, 1:] + node[:, :-1, :-1])
     i_edge, j_edge = node[:, 1:, :] - node[:, :-1, :], node[:, :, 1:] - node[:, :, :-1]
     i_middle, j_middle = 0.5 * (node[:, 1:, :] + node[:, :-1, :]), 0.5 * (node[:, :, 1:] + node[:, :, :-1])
@@ -51,15 +59,15 @@ def metrics(mesh: Mesh) -> Metrics:
 
     d1, d2 = node[:, 1:, 1:] - node[:, :-1, :-1], node[:, 1:, :-1] - node[:, :-1, 1:]
     area = 0.5 * jnp.abs(d1[1] * d2[0] - d1[0] * d2[1])
-    volume = area * cell_radius(node, area) if mesh.axisymmetric else area
-    i_faces = face_geometry(jnp.stack([i_edge[1], -i_edge[0]]), i_middle[1], i_face_derivatives(padded), mesh)
-    j_faces = face_geometry(jnp.stack([-j_edge[1], j_edge[0]]), j_middle[1], j_face_derivatives(padded), mesh)
+    volume = area * cell_radius(node, area) if axisymmetric else area
+    i_faces = face_geometry(jnp.stack([i_edge[1], -i_edge[0]]), i_middle[1], i_face_derivatives(padded), axisymmetric)
+    j_faces = face_geometry(jnp.stack([-j_edge[1], j_edge[0]]), j_middle[1], j_face_derivatives(padded), axisymmetric)
     xi_gradient, eta_gradient = inverse_jacobian(*cell_derivatives(padded))
-    plane = area if mesh.axisymmetric else jnp.zeros_like(area)
+    plane = area if axisymmetric else jnp.zeros_like(area)
     return Metrics(i_faces, j_faces, volume, plane, center, xi_gradient, eta_gradient)
 
 
-def cell_radius(node: Vector, area: Float[Array, "nj ni"]) -> Float[Array, "nj ni"]:
+def cell_radius(node: Float[Array, "2 node_j node_i"], area: Float[Array, "nj ni"]) -> Float[Array, "nj ni"]:
     """r of a quadrilateral's centroid, from its two triangles (Pappus: volume of a radian = area times this)."""
     a, b, c, d = node[:, :-1, :-1], node[:, :-1, 1:], node[:, 1:, 1:], node[:, 1:, :-1]
 
@@ -71,7 +79,9 @@ def cell_radius(node: Vector, area: Float[Array, "nj ni"]) -> Float[Array, "nj n
     return (first * r_first + second * r_second) / area
 
 
-def pad_centers(center: Vector, i_middle: Vector, j_middle: Vector) -> Vector:
+def pad_centers(
+    center: Vector, i_middle: Float[Array, "2 nj node_i"], j_middle: Float[Array, "2 node_j ni"]
+) -> Float[Array, "2 nj+2 ni+2"]:
     """Cell centers with one layer of ghost centers, mirrored through the boundary faces."""
     south, north = 2.0 * j_middle[:, :1] - center[:, :1], 2.0 * j_middle[:, -1:] - center[:, -1:]
     west, east = 2.0 * i_middle[:, :, :1] - center[:, :, :1], 2.0 * i_middle[:, :, -1:] - center[:, :, -1:]
@@ -117,10 +127,10 @@ def inverse_jacobian(d_xi: Vector, d_eta: Vector) -> tuple[Vector, Vector]:
     return jnp.stack([d_eta[1], -d_eta[0]]) / determinant, jnp.stack([-d_xi[1], d_xi[0]]) / determinant
 
 
-def face_geometry(plane_vector: Vector, radius, derivatives: tuple[Vector, Vector], mesh: Mesh) -> FaceGeometry:
+def face_geometry(plane_vector: Vector, radius, derivatives: tuple[Vector, Vector], axisymmetric: bool) -> FaceGeometry:
     """Face vectors times r where the flow is axisymmetric; the normal is that of the plane face, also on the axis."""
     length = jnp.hypot(plane_vector[0], plane_vector[1])
-    weight = radius if mesh.axisymmetric else jnp.ones_like(radius)
+    weight = radius if axisymmetric else jnp.ones_like(radius)
     return FaceGeometry(
         plane_vector * weight, length * weight, plane_vector / length, radius, *inverse_jacobian(*derivatives)
     )

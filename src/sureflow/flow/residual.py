@@ -22,10 +22,8 @@ class Problem(eqx.Module):
     axisymmetric: bool = eqx.field(static=True, default=True)
     viscous: bool = eqx.field(static=True, default=True)
     limiter: Callable = eqx.field(static=True, default=reconstruct.van_albada)
-    flux: Callable = eqx.field(static=True, default=riemann.blended)
-    sensor_off_wall: int = eqx.field(
-        static=True, default=8
-    )  # cells next to the wall that the shock sensor leaves alone
+    flux: riemann.Flux = eqx.field(static=True, default=riemann.hllc_hlle)
+    sensor_off_wall: int = eqx.field(static=True, default=8)  # cells at the wall that the shock sensor leaves alone
 
 
 class Switches(NamedTuple):
@@ -82,7 +80,7 @@ def residual(state: State, problem: Problem, active: Switches, order) -> State:
     flux_i, flux_j = inviscid_fluxes(w, ghosts, problem, active, order)
     source = w[3] * problem.metrics.plane_area
     if problem.viscous:
-        padded = velocity_and_temperature(w, ghosts, problem)
+        padded = velocity_temperature_pressure(w, ghosts, problem)
         viscous_i, viscous_j = viscous.viscous_fluxes(
             padded, problem.metrics, problem.axisymmetric, problem.boundaries.j_min.is_wall, problem.units
         )
@@ -145,19 +143,19 @@ def face_maximum(cell, axis: int):
     return jnp.maximum(before, after)
 
 
-def velocity_and_temperature(w: State, ghosts: Ghosts, problem: Problem):
-    """(u, v, T) of the cells and their ghosts, (3, nj+2, ni+2)."""
+def velocity_temperature_pressure(w: State, ghosts: Ghosts, problem: Problem):
+    """(u, v, T, p) of the cells and their ghosts, (4, nj+2, ni+2)."""
     units, sides = problem.units, problem.boundaries
     temperature = units.temperature(w[0], units.energy_from_pressure(w[0], w[3]))
 
-    def of_ghost(side, ghost, inside):
+    def outside(side, ghost, inside):
         t = side.ghost_temperature(ghost.reshape(4, -1), inside.reshape(-1), units)
-        return jnp.concatenate([ghost[1:3], t.reshape(1, *inside.shape)])
+        return jnp.concatenate([ghost[1:3], t.reshape(1, *inside.shape), ghost[3:]])
 
     return surround(
-        jnp.stack([w[1], w[2], temperature]),
-        of_ghost(sides.i_min, ghosts.west, temperature[:, :1]),
-        of_ghost(sides.i_max, ghosts.east, temperature[:, -1:]),
-        of_ghost(sides.j_min, ghosts.south, temperature[:1]),
-        of_ghost(sides.j_max, ghosts.north, temperature[-1:]),
+        jnp.stack([w[1], w[2], temperature, w[3]]),
+        outside(sides.i_min, ghosts.west, temperature[:, :1]),
+        outside(sides.i_max, ghosts.east, temperature[:, -1:]),
+        outside(sides.j_min, ghosts.south, temperature[:1]),
+        outside(sides.j_max, ghosts.north, temperature[-1:]),
     )

@@ -1,11 +1,25 @@
 """Approximate Riemann solvers: fluxes per unit area through a face, from the two states (rho, u, v, p) beside it.
 
-Each takes `left` and `right` (4, ...), the unit normal (2, ...) and the gas; the normal points from left to right.
+Each takes `left` and `right` (4, ...), the unit normal (2, ...) from left to right, the gas, and `shock` (...) in 0..1: how
+much a face sees of the bow shock, where fluxes that keep shear layers sharp make carbuncles. Settings choose one by its name
+in `FLUXES`, to which users add their own: `FLUXES.register("mine", function)`.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from sureflow.flow.state import Units, conservative
+from sureflow.registry import Registry
+
+Flux = Callable[[Array, Array, Array, Units, Array], Array]
+
+FLUXES: Registry[Flux] = Registry("flux")
+DEFAULT_FLUX = "hllc-hlle"
+# How stores of runs name a flux where that is not by its name here.
+RECORDED = {DEFAULT_FLUX: "HLLC, HLLE at shocks"}
 
 
 def euler_flux(w, u_cons, normal):
@@ -28,17 +42,20 @@ def einfeldt_speeds(left, right, normal, units: Units):
     return jnp.minimum(vl - cl, v_roe - c_roe), jnp.maximum(vr + cr, v_roe + c_roe)
 
 
-def hlle(left, right, normal, units: Units):
+@partial(FLUXES.register, "hlle")
+def hlle(left, right, normal, units: Units, shock):
     """Two waves: diffusive at contacts and shear layers, but free of carbuncles."""
     return _hll(left, right, normal, units)[0]
 
 
-def hllc(left, right, normal, units: Units):
+@partial(FLUXES.register, "hllc")
+def hllc(left, right, normal, units: Units, shock):
     """Three waves: keeps contacts and boundary layers sharp (Toro, Spruce and Speares 1994)."""
-    return blended(left, right, normal, units, jnp.zeros_like(left[0]))
+    return hllc_hlle(left, right, normal, units, jnp.zeros_like(left[0]))
 
 
-def blended(left, right, normal, units: Units, shock):
+@partial(FLUXES.register, DEFAULT_FLUX)
+def hllc_hlle(left, right, normal, units: Units, shock):
     """HLLE where `shock` is one, HLLC where it is zero."""
     hlle_flux, (ul, ur), (fl, fr), (sl, sr) = _hll(left, right, normal, units)
     vl = left[1] * normal[0] + left[2] * normal[1]

@@ -1,21 +1,25 @@
 """The result of a flow computation: fields, how they converged, and what can be read off them."""
 
+import html
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from sureflow.flow.mesh import Mesh
+from sureflow.flow.mesh import FlowMesh
 from sureflow.physics import quantities
 from sureflow.physics.free_stream import FlightCondition, FreeStream
-from sureflow.physics.gas import Gas
-from sureflow.physics.quantities import FlowField, Surface
+from sureflow.physics.gases import Gas
+from sureflow.physics.quantities import DERIVED_UNITS, FIELD_UNITS, FlowField, Surface
 from sureflow.physics.validity import Validity, validity
 from sureflow.physics.wall import Wall
 
-Status = Literal["converged", "stalled", "failed"]
+if TYPE_CHECKING:
+    import xarray as xr
+
+Ending = Literal["converged", "stalled", "failed"]
 Criterion = Literal["residual", "drift", "frozen", "steps", "unphysical"]
 CRITERIA: dict[Criterion, str] = {
     "residual": "the residual reached the tolerance, and is small with limiter and sensor free as well",
@@ -26,39 +30,40 @@ CRITERIA: dict[Criterion, str] = {
 }
 SHOCK_STATIONS = (0.1524, 0.6, 1.0)  # m from the nose tip
 SURFACE_ANGLES = (20, 40, 60)  # degrees from the stagnation point
-# Keys of `FlowSolution.record`, in their order.
-RECORD_NAMES = (
-    "steps",
-    "criterion",
-    "residual_drop",
-    "unfrozen_residual_drop",
-    "stand_off",
-    "pitot_ratio",
-    "q_stag_w_m2",
-    "heat_flux_dip",
-    "drag_coefficient",
-    "drag_coefficient_pressure",
-    "drag_coefficient_friction",
-    "balance_error_mass",
-    "balance_error_momentum",
-    "balance_error_energy",
-    *(f"shock_radius_m_{x:g}" for x in SHOCK_STATIONS),
-    *(f"cp_over_cpmax_{angle}" for angle in SURFACE_ANGLES),
-    "axis_shock_offset_cells",
-    "undisturbed_cells",
-    "lowest_temperature_ratio",
-    "stagnation_temperature_k",
-    "knudsen",
-    "reynolds",
-    "wall_cell_reynolds",
-)
+# Keys of `FlowSolution.record`, in their order, with their units.
+RECORD_UNITS = {
+    "steps": "1",
+    "criterion": "1",
+    "residual_drop": "1",
+    "unfrozen_residual_drop": "1",
+    "stand_off": "1",
+    "pitot_ratio": "1",
+    "q_stag_w_m2": "W/m2",
+    "heat_flux_dip": "1",
+    "drag_coefficient": "1",
+    "drag_coefficient_pressure": "1",
+    "drag_coefficient_friction": "1",
+    "balance_error_mass": "1",
+    "balance_error_momentum": "1",
+    "balance_error_energy": "1",
+    **{f"shock_radius_m_{x:g}": "m" for x in SHOCK_STATIONS},
+    **{f"cp_over_cpmax_{angle}": "1" for angle in SURFACE_ANGLES},
+    "axis_shock_offset_cells": "1",
+    "undisturbed_cells": "1",
+    "lowest_temperature_ratio": "1",
+    "stagnation_temperature_k": "K",
+    "knudsen": "1",
+    "reynolds": "1",
+    "wall_cell_reynolds": "1",
+}
+RECORD_NAMES = tuple(RECORD_UNITS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Convergence:
     """How a computation ended. `residual_drop` is relative to the residual of uniform free stream on the same mesh."""
 
-    status: Status
+    status: Ending
     criterion: Criterion  # which rule ended it
     advice: str  # what to do about it; empty when converged
     steps: int
@@ -68,18 +73,38 @@ class Convergence:
     history: Float[np.ndarray, "steps"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class FlowSolution:
     """A steady flow: u1, u2 (m/s), rho (kg/m3) and T (K) on the cells of a mesh, indexed [variable, j, i]."""
 
     condition: FlightCondition | None  # None for a free stream given by its own values
     free_stream: FreeStream
-    mesh: Mesh
+    mesh: FlowMesh
     gas: Gas
     wall: Wall
     fields: Float[np.ndarray, "4 nj ni"]
     convergence: Convergence
     seconds: float
+
+    @property
+    def title(self) -> str:
+        """'Mach 25 at 46 km', or the free stream's values."""
+        if self.condition:
+            return f"Mach {self.condition.mach:g} at {self.condition.altitude_km:g} km"
+        stream = self.free_stream
+        return f"{stream.velocity:g} m/s, {stream.pressure:g} Pa, {stream.temperature:g} K"
+
+    def __repr__(self) -> str:
+        (nj, ni), field = self.mesh.shape, self.field
+        return (
+            f"Flow at {self.title} on {ni}x{nj} cells: {self.convergence.status} in {self.convergence.steps} steps, "
+            f"{self.seconds:.1f} s; stand-off {quantities.stand_off(field):.4f} nose radii, drag coefficient "
+            f"{sum(quantities.drag_coefficients(field)):.4f}, stagnation heat flux "
+            f"{quantities.stagnation_heat_flux(field) / 1e6:.3f} MW/m2"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self))}</p>{self.to_xarray()._repr_html_()}"
 
     @cached_property
     def field(self) -> FlowField:
@@ -104,6 +129,25 @@ class FlowSolution:
     def surface(self) -> Surface:
         """Pressure, shear and heat flux along the body."""
         return quantities.surface(self.field)
+
+    def to_xarray(self) -> "xr.Dataset":
+        """The four fields, pressure and Mach number on the cells [j, i] of the mesh, with its nodes."""
+        import xarray as xr
+
+        values = [*self.fields, self.pressure, self.mach_number]
+        x, r = self.mesh.centers
+        nodes, meters = ("node_j", "node_i"), {"units": "m"}
+        coordinates = {
+            "x": (("j", "i"), x, meters),
+            "r": (("j", "i"), r, meters),
+            "node_x": (nodes, self.mesh.node_x, meters),
+            "node_r": (nodes, self.mesh.node_r, meters),
+        }
+        fields = {
+            name: (("j", "i"), field, {"units": unit, "long_name": quantities.LONG_NAMES[name]})
+            for (name, unit), field in zip((FIELD_UNITS | DERIVED_UNITS).items(), values, strict=True)
+        }
+        return xr.Dataset(fields, coordinates, {"title": self.title, "status": self.convergence.status})
 
     def record(self) -> dict[str, float]:
         """Derived quantities as plain numbers, always the same keys in the same order, and no timings."""
@@ -136,8 +180,8 @@ class FlowSolution:
             "wall_cell_reynolds": limits.wall_cell_reynolds,
         }
 
-    def summary(self) -> dict:
-        """The record in the form that `sureflow solve --json` prints."""
+    def summary(self) -> dict[str, Any]:
+        """The record in nested plain values, with how the computation ended and what lies outside of its model."""
         record = self.record()
         altitude = self.condition.altitude_km if self.condition else None
         return {
@@ -163,8 +207,7 @@ class FlowSolution:
         }
 
 
-def flow_field(fields: np.ndarray, mesh: Mesh, gas: Gas, free_stream: FreeStream, wall: Wall) -> FlowField:
+def flow_field(fields: np.ndarray, mesh: FlowMesh, gas: Gas, free_stream: FreeStream, wall: Wall) -> FlowField:
     """Fields on a mesh, ready for the derived quantities."""
     nose_radius = mesh.body.nose_radius if mesh.body else float("nan")
-    node_x, node_r = np.asarray(mesh.node_x), np.asarray(mesh.node_r)
-    return FlowField(node_x, node_r, fields, gas, free_stream, wall, nose_radius)
+    return FlowField(mesh.node_x, mesh.node_r, fields, gas, free_stream, wall, nose_radius)

@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import asdict, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,15 +12,16 @@ from sureflow.errors import SureflowError
 from sureflow.flow import reconstruct
 from sureflow.flow.boundary import AdiabaticWall, Boundaries, Boundary, Fixed, IsothermalWall, Mirror, Outflow, SlipWall
 from sureflow.flow.march import SWEEPS
-from sureflow.flow.mesh import Mesh, MeshSettings, SphereCone, body_mesh
+from sureflow.flow.mesh import FlowMesh, MeshSettings, SphereCone, body_mesh
 from sureflow.flow.metrics import metrics
 from sureflow.flow.residual import Problem
+from sureflow.flow.riemann import FLUXES, RECORDED, Flux, hllc_hlle
 from sureflow.flow.solution import CRITERIA, Convergence, FlowSolution, flow_field
 from sureflow.flow.state import State, free_stream_primitive, from_physical, to_physical, units_of
 from sureflow.flow.steer import Report, SolverSettings, march_to_steady_state, unfrozen_residual
 from sureflow.physics import quantities
 from sureflow.physics.free_stream import FlightCondition, FreeStream
-from sureflow.physics.gas import Gas, PerfectGas
+from sureflow.physics.gases import Gas, PerfectGas
 from sureflow.physics.quantities import FlowField
 from sureflow.physics.wall import Wall
 from sureflow.runtime import double_precision, keep_compiled_programs
@@ -37,7 +38,7 @@ class Start(NamedTuple):
 
 def solve_flow(
     condition: FlightCondition | FreeStream,
-    mesh: Mesh | None = None,
+    mesh: FlowMesh | None = None,
     *,
     gas: Gas | None = None,
     wall: Wall | None = None,
@@ -56,7 +57,7 @@ def solve_flow(
     mesh = mesh or body_mesh(SphereCone(), MeshSettings(mach=free_stream.mach(gas)))
     keep_compiled_programs()
     with double_precision():
-        problem = flow_problem(mesh, gas, wall, free_stream)
+        problem = flow_problem(mesh, gas, wall, free_stream, FLUXES[settings.flux])
         units = problem.units
         reference = unfrozen_residual(from_physical(uniform(mesh, gas, free_stream), units), problem, 0.0)
 
@@ -75,13 +76,13 @@ def solve_flow(
         if start and convergence.status != "converged":
             scratch, again = march(first_guess(mesh, gas, free_stream), at_once=False)
             if again.status == "converged" or convergence.status == "failed":
-                state, convergence = scratch, after(convergence, again)
+                state, convergence = scratch, both_attempts(convergence, again)
         fields = fields_of(state)
     flight = condition if isinstance(condition, FlightCondition) else None
     return FlowSolution(flight, free_stream, mesh, gas, wall, fields, convergence, seconds=time.perf_counter() - began)
 
 
-def after(first: Convergence, second: Convergence) -> Convergence:
+def both_attempts(first: Convergence, second: Convergence) -> Convergence:
     """The second attempt's convergence, with the steps of both."""
     history = np.concatenate([first.history, second.history])
     return replace(second, steps=first.steps + second.steps, history=history)
@@ -93,20 +94,20 @@ def monitored(field: FlowField) -> np.ndarray:
     return np.array([quantities.stand_off(field), drag, quantities.stagnation_heat_flux(field)])
 
 
-def scheme(settings: SolverSettings) -> dict:
+def scheme(settings: SolverSettings) -> dict[str, Any]:
     """All that decides the discrete solution beside mesh, gas and wall, for the records of a data set."""
     return {
-        "flux": "HLLC, HLLE at shocks",
         "reconstruction": "MUSCL on (rho, u, v, p), van Albada",
         "slopes_in_shocks": "none across, none along at the foot",
         "weakest_jump": reconstruct.WEAKEST_JUMP,
         "sweeps": SWEEPS,
         "criteria": list(CRITERIA),
         **asdict(settings),
+        "flux": RECORDED.get(settings.flux, settings.flux),
     }
 
 
-def flow_problem(mesh: Mesh, gas: Gas, wall: Wall, free_stream: FreeStream) -> Problem:
+def flow_problem(mesh: FlowMesh, gas: Gas, wall: Wall, free_stream: FreeStream, flux: Flux = hllc_hlle) -> Problem:
     """The discrete problem of a body in a free stream."""
     walls: dict[str, Boundary] = {
         "isothermal": IsothermalWall(jnp.asarray(wall.temperature)),
@@ -120,16 +121,17 @@ def flow_problem(mesh: Mesh, gas: Gas, wall: Wall, free_stream: FreeStream) -> P
         units_of(free_stream, gas),
         axisymmetric=mesh.axisymmetric,
         viscous=wall.viscous,
+        flux=flux,
     )
 
 
-def uniform(mesh: Mesh, gas: Gas, free_stream: FreeStream) -> Fields:
+def uniform(mesh: FlowMesh, gas: Gas, free_stream: FreeStream) -> Fields:
     """u1, u2, rho and T of the free stream everywhere."""
     values = (free_stream.velocity, 0.0, free_stream.density(gas), free_stream.temperature)
     return np.broadcast_to(np.array(values)[:, None, None], (4, *mesh.shape))
 
 
-def first_guess(mesh: Mesh, gas: Gas, free_stream: FreeStream) -> Fields:
+def first_guess(mesh: FlowMesh, gas: Gas, free_stream: FreeStream) -> Fields:
     """Free stream whose velocity is brought down to zero towards the wall."""
     _, eta = mesh.body_fitted
     fields = uniform(mesh, gas, free_stream).copy()
@@ -137,14 +139,14 @@ def first_guess(mesh: Mesh, gas: Gas, free_stream: FreeStream) -> Fields:
     return fields
 
 
-def rescaled(start: Start, mesh: Mesh, gas: Gas, free_stream: FreeStream) -> Fields:
+def rescaled(start: Start, mesh: FlowMesh, gas: Gas, free_stream: FreeStream) -> Fields:
     """Another solution, carried over in units of its own free stream (Mach-number independence).
 
     The pressure moves by the difference of the two free streams', which is small behind the shock and exact before it.
     """
     if start.fields.shape != (4, *mesh.shape):
         raise SureflowError(
-            f"the start has shape {start.fields.shape}, but the mesh needs {(4, *mesh.shape)}: give the same mesh."
+            f"the start has shape {start.fields.shape}, but the mesh needs {(4, *mesh.shape)}: give the same mesh"
         )
     theirs, ours = start.free_stream, free_stream
     u1, u2, rho, temperature = start.fields

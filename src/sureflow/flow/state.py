@@ -11,17 +11,18 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from sureflow.physics.free_stream import FreeStream
-from sureflow.physics.gas import Gas
+from sureflow.physics.gases import Gas
 
 State = Float[Array, "4 nj ni"]
+Places = Float[Array, "4 *place"]  # a state at any places: cells, faces, a single point
 
 
 class Units(eqx.Module):
     """A gas seen in units of a density and a velocity; the arrays go into compiled code as arguments."""
 
     gas: Gas
-    density: Float[Array, ""]
-    velocity: Float[Array, ""]
+    density: Float[Array, ""] | float
+    velocity: Float[Array, ""] | float
 
     def pressure(self, density, energy):
         return self.gas.pressure(density * self.density, energy * self.velocity**2) / self._pressure_unit
@@ -41,13 +42,13 @@ class Units(eqx.Module):
     def density_from_pressure(self, pressure, temperature):
         return self.gas.density_from_pressure(pressure * self._pressure_unit, temperature) / self.density
 
-    def viscosity(self, temperature):
+    def viscosity(self, temperature, pressure):
         """In units of density x velocity x meter."""
-        return self.gas.viscosity(temperature) / (self.density * self.velocity)
+        return self.gas.viscosity(temperature, pressure * self._pressure_unit) / (self.density * self.velocity)
 
-    def conductivity(self, temperature):
+    def conductivity(self, temperature, pressure):
         """So that conductivity times kelvin per meter is a flux of energy in units of density x velocity^3."""
-        return self.gas.conductivity(temperature) / (self.density * self.velocity**3)
+        return self.gas.conductivity(temperature, pressure * self._pressure_unit) / (self.density * self.velocity**3)
 
     @property
     def _pressure_unit(self):
@@ -65,14 +66,14 @@ def free_stream_primitive(free_stream: FreeStream, gas: Gas) -> Float[Array, "4"
     return jnp.array([1.0, 1.0, 0.0, free_stream.pressure / (density * free_stream.velocity**2)])
 
 
-def primitive(state: State, units: Units) -> State:
+def primitive(state: Places, units: Units) -> Places:
     """(rho, u, v, p) of a conservative state."""
     rho = state[0]
     u, v = state[1] / rho, state[2] / rho
     return jnp.stack([rho, u, v, units.pressure(rho, internal_energy(state))])
 
 
-def conservative(w: State, units: Units) -> State:
+def conservative(w: Places, units: Units) -> Places:
     """Conservative state of (rho, u, v, p)."""
     rho, u, v, p = w
     energy = units.energy_from_pressure(rho, p) + 0.5 * (u**2 + v**2)
@@ -97,6 +98,6 @@ def to_physical(state: State, units: Units) -> State:
     return jnp.stack([u * units.velocity, v * units.velocity, rho * units.density, temperature])
 
 
-def internal_energy(state: State) -> Float[Array, "nj ni"]:
+def internal_energy(state: Places) -> Float[Array, "*place"]:
     """Specific internal energy of a conservative state."""
     return state[3] / state[0] - 0.5 * (state[1] ** 2 + state[2] ** 2) / state[0] ** 2

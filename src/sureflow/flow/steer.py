@@ -14,15 +14,17 @@ from jaxtyping import Array, Float
 from sureflow.errors import SureflowError
 from sureflow.flow.march import CHUNK, Controls, March, advance, switches_of
 from sureflow.flow.residual import Problem
-from sureflow.flow.solution import Convergence, Criterion, Status
+from sureflow.flow.riemann import DEFAULT_FLUX, FLUXES
+from sureflow.flow.solution import Convergence, Criterion, Ending
 from sureflow.flow.state import State
+from sureflow.validation import settings
 
 WINDOW = 4  # chunks over which the residual must halve, or it counts as stalled
 
 
-@dataclass(frozen=True)
+@settings
 class SolverSettings:
-    """How the march is steered; the defaults serve the whole envelope."""
+    """The flux, and how the march is steered; the defaults serve the whole envelope."""
 
     most_steps: int = 3000
     tolerance: float = 1e-6  # residual over that of uniform free stream
@@ -34,11 +36,13 @@ class SolverSettings:
     loose_tolerance: float = 1e-4
     drift: float = 1e-3
     drift_steps: int = 200
+    flux: str = DEFAULT_FLUX  # a name in `FLUXES`
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
+        FLUXES[self.flux]  # refuses a name that is not there
         for name, value in vars(self).items():
-            if not value > 0:
-                raise SureflowError(f"solver.{name}={value:g} must be positive.")
+            if name != "flux" and not value > 0:
+                raise SureflowError(f"{name}={value:g} of the solver must be positive")
 
 
 class Progress(NamedTuple):
@@ -76,7 +80,7 @@ class Log:
     def stalled(self) -> bool:
         """Whether the residual has not halved over the last window, compared with the one before."""
         ends = self.chunk_ends
-        return len(ends) > 2 * WINDOW and min(ends[-WINDOW:]) > 0.5 * min(ends[-2 * WINDOW : -WINDOW])
+        return len(ends) > 2 * WINDOW and bool(min(ends[-WINDOW:]) > 0.5 * min(ends[-2 * WINDOW : -WINDOW]))
 
     def drift(self, steps: int) -> float:
         """Largest relative change of the monitored quantities over the last steps."""
@@ -123,7 +127,7 @@ def march_to_steady_state(
     return march.state, convergence
 
 
-ADVICE: dict[Status, str] = {
+ADVICE: dict[Ending, str] = {
     "converged": "",
     "stalled": "The residual stopped falling: start from a converged neighbor, refine the mesh along the shock, or use the "
     "fields with the drift of their drag and heat flux in mind.",
@@ -166,7 +170,7 @@ def first_order_start(march: March, problem: Problem, settings: SolverSettings, 
 
 def second_order(
     march: March, problem: Problem, settings: SolverSettings, log: Log, monitor: Monitor
-) -> tuple[March, Status, Criterion]:
+) -> tuple[March, Ending, Criterion]:
     """Second order in space to convergence; freezes limiter and sensor late, lowers the CFL number where it does not help."""
     frozen, largest_cfl, thaws = False, settings.largest_cfl, 0
     while len(log.drops) < settings.most_steps:

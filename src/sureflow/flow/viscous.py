@@ -22,12 +22,12 @@ def divergence(grad, v_over_r):
 
 
 def face_flux(face: FaceGeometry, grad, mean, axisymmetric: bool, units: Units):
-    """Viscous flux (4, ...) through faces, from gradients (3, 2, ...) and mean values (3, ...) of (u, v, T).
+    """Viscous flux (4, ...) through faces, from gradients (3, 2, ...) of (u, v, T) and mean values (4, ...) of (u, v, T, p).
 
-    The mean temperature is the one at which viscosity and conductivity are taken.
+    The mean temperature and pressure are those at which viscosity and conductivity are taken.
     """
-    u, v, temperature = mean
-    mu, k = units.viscosity(temperature), units.conductivity(temperature)
+    u, v, temperature, pressure = mean
+    mu, k = units.viscosity(temperature, pressure), units.conductivity(temperature, pressure)
     # On the axis v vanishes with r, and the face has no area: any finite value serves.
     v_over_r = jnp.where(face.radius > 0.0, v / jnp.where(face.radius > 0.0, face.radius, 1.0), 0.0)
     dilatation = 2.0 / 3.0 * divergence(grad, v_over_r if axisymmetric else 0.0)
@@ -41,23 +41,22 @@ def face_flux(face: FaceGeometry, grad, mean, axisymmetric: bool, units: Units):
 
 
 def viscous_fluxes(padded, geometry: Metrics, axisymmetric: bool, wall: bool, units: Units):
-    """Fluxes through the i and j faces from (u, v, T) at cell centers and ghosts, (3, nj+2, ni+2)."""
+    """Fluxes through the i and j faces from (u, v, T, p) at cell centers and ghosts, (4, nj+2, ni+2)."""
     i_mean = 0.5 * (padded[:, 1:-1, 1:] + padded[:, 1:-1, :-1])
     j_mean = 0.5 * (padded[:, 1:, 1:-1] + padded[:, :-1, 1:-1])
     if wall:
         # The mean across a wall's face is the wall's own value; the flux between wall and cell wants the mean of these two.
         j_mean = j_mean.at[2, 0].set(0.5 * (j_mean[2, 0] + padded[2, 1, 1:-1]))
     i_face, j_face = geometry.i_faces, geometry.j_faces
-    i_grad = gradient(i_face_derivatives(padded), i_face.xi_gradient, i_face.eta_gradient)
-    j_grad = gradient(j_face_derivatives(padded), j_face.xi_gradient, j_face.eta_gradient)
-    return face_flux(i_face, i_grad, i_mean, axisymmetric, units), face_flux(
-        j_face, j_grad, j_mean, axisymmetric, units
-    )
+    i_grad = gradient(i_face_derivatives(padded[:3]), i_face.xi_gradient, i_face.eta_gradient)
+    j_grad = gradient(j_face_derivatives(padded[:3]), j_face.xi_gradient, j_face.eta_gradient)
+    i_flux = face_flux(i_face, i_grad, i_mean, axisymmetric, units)
+    return i_flux, face_flux(j_face, j_grad, j_mean, axisymmetric, units)
 
 
 def hoop_stress(padded, geometry: Metrics, units: Units):
     """Viscous stress around the axis, at cell centers."""
-    grad = gradient(cell_derivatives(padded), geometry.xi_gradient, geometry.eta_gradient)
-    _, v, temperature = padded[:, 1:-1, 1:-1]
+    grad = gradient(cell_derivatives(padded[:3]), geometry.xi_gradient, geometry.eta_gradient)
+    _, v, temperature, pressure = padded[:, 1:-1, 1:-1]
     v_over_r = v / geometry.center[1]
-    return units.viscosity(temperature) * 2.0 * (v_over_r - divergence(grad, v_over_r) / 3.0)
+    return units.viscosity(temperature, pressure) * 2.0 * (v_over_r - divergence(grad, v_over_r) / 3.0)

@@ -1,20 +1,20 @@
 """The plain network: a mean and nothing else."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from jaxtyping import Array, Float
-from pydantic.dataclasses import dataclass
 
-from sureflow.heads.base import Head
+from sureflow.heads.head import HEADS, Head
 from sureflow.predictive import Predictive
-from sureflow.validation import STRICT
+from sureflow.validation import settings
 
 
-@dataclass(frozen=True, config=STRICT)
+@HEADS.add
+@settings
 class Deterministic(Head):
     """Squared error |w - w_hat|^2 (section 2.2 of Leon et al. 2023)."""
 
-    name: Literal["deterministic"] = "deterministic"
+    name: ClassVar[str] = "deterministic"
     n_outputs: ClassVar[int] = 1
 
     def loss_parts(

@@ -1,15 +1,14 @@
 """Deep evidential regression (Amini et al. 2020): the network gives a normal-inverse-gamma distribution."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 from pydantic import NonNegativeFloat
-from pydantic.dataclasses import dataclass
 
-from sureflow.heads.base import Head, positive
+from sureflow.heads.head import HEADS, Head, positive
 from sureflow.predictive import DISCREPANCY, EPISTEMIC, Predictive
-from sureflow.validation import STRICT
+from sureflow.validation import settings
 
 RECURRENCE_STEPS = 8
 
@@ -46,7 +45,8 @@ def evidential_nll(
     return 0.5 * (jnp.log(jnp.pi) + jnp.log(omega) - jnp.log(v)) + (alpha + 0.5) * misfit - log_gamma_ratio(alpha)
 
 
-@dataclass(frozen=True, config=STRICT)
+@HEADS.add
+@settings
 class Evidential(Head):
     """gamma, v, alpha, beta of appendix D.2; loss = NLL + regularization |w - gamma| (2 v + alpha).
 
@@ -55,7 +55,7 @@ class Evidential(Head):
     `explosion` counts the share of points whose standard deviation exceeds it (0: do not count, as in the paper).
     """
 
-    name: Literal["evidential"] = "evidential"
+    name: ClassVar[str] = "evidential"
     regularization: NonNegativeFloat = 1e-2
     explosion: NonNegativeFloat = 10.0
     n_outputs: ClassVar[int] = 4

@@ -1,16 +1,15 @@
 """Mean-variance estimation (Nix & Weigend 1994): the network gives a mean and the variance it expects about it."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import jax.numpy as jnp
 from jax.lax import stop_gradient
 from jaxtyping import Array, Float
 from pydantic import Field
-from pydantic.dataclasses import dataclass
 
-from sureflow.heads.base import Head, positive
+from sureflow.heads.head import HEADS, Head, positive
 from sureflow.predictive import DISCREPANCY, Predictive
-from sureflow.validation import STRICT
+from sureflow.validation import settings
 
 
 def gaussian_loss(
@@ -20,7 +19,8 @@ def gaussian_loss(
     return jnp.log(variance) + (mean - truth) ** 2 / variance
 
 
-@dataclass(frozen=True, config=STRICT)
+@HEADS.add
+@settings
 class MVE(Head):
     """Mean and variance, trained by the Gaussian likelihood.
 
@@ -29,7 +29,7 @@ class MVE(Head):
     its variance^beta, not differentiated (beta-NLL, Seitzer et al. 2022; 1 gives the mean the pull of squared error).
     """
 
-    name: Literal["mve"] = "mve"
+    name: ClassVar[str] = "mve"
     warm_up: Annotated[float, Field(ge=0, lt=1)] = 0.25
     beta: Annotated[float, Field(ge=0, le=1)] = 0.5
     n_outputs: ClassVar[int] = 2

@@ -1,35 +1,24 @@
-"""Networks that give the raw output of a head at a point, and models that give whole fields.
+"""Models of whole fields, and networks for single points. One of your own is one class and `@MODELS.add` or `@NETWORKS.add`."""
 
-A model is registered by joining one of the unions below; its `name` selects it in TOML.
-"""
-
-from typing import Annotated
-
-from pydantic import Field
-
-from sureflow.models.base import Network, NetworkSettings, map_networks, network_axis, network_shares
+from sureflow.models.contract import MODELS, Capabilities, FittedModel, ModelSettings, View
 from sureflow.models.deeponet import DeepONet, DeepONetSettings
-from sureflow.models.field import FieldModel, FieldModelSettings
 from sureflow.models.interpolation import InterpolationSettings
+from sureflow.models.network import NETWORKS, Network, NetworkSettings
 from sureflow.models.pod_deeponet import PodDeepONetSettings
 from sureflow.models.pod_gp import PodGPSettings
 
-AnyModel = DeepONetSettings
-AnyFieldModel = Annotated[InterpolationSettings | PodGPSettings | PodDeepONetSettings, Field(discriminator="name")]
-
 __all__ = [
-    "AnyFieldModel",
-    "AnyModel",
+    "MODELS",
+    "NETWORKS",
+    "Capabilities",
     "DeepONet",
     "DeepONetSettings",
-    "FieldModel",
-    "FieldModelSettings",
+    "FittedModel",
     "InterpolationSettings",
+    "ModelSettings",
     "Network",
     "NetworkSettings",
     "PodDeepONetSettings",
     "PodGPSettings",
-    "map_networks",
-    "network_axis",
-    "network_shares",
+    "View",
 ]

@@ -1,17 +1,16 @@
 """The operator network of the paper: an encoder for the point, one for the condition, and a nonlinear decoder."""
 
-from typing import Literal
+from typing import ClassVar
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 from pydantic import NonNegativeInt, PositiveInt
-from pydantic.dataclasses import dataclass
 
-from sureflow.models.base import NetworkSettings
 from sureflow.models.features import fourier_features, n_fourier_features
 from sureflow.models.mlp import MLP
-from sureflow.validation import STRICT
+from sureflow.models.network import NETWORKS, NetworkSettings
+from sureflow.validation import settings
 
 
 class DeepONet(eqx.Module):
@@ -22,19 +21,22 @@ class DeepONet(eqx.Module):
     decoder: MLP
     fourier_octaves: int = eqx.field(static=True)
 
-    def __call__(self, x: Float[Array, " coordinate"], psi: Float[Array, " parameter"]) -> Float[Array, " output"]:
+    def __call__(
+        self, x: Float[Array, " coordinate"], psi: Float[Array, " parameter"], key: PRNGKeyArray | None = None
+    ) -> Float[Array, " output"]:
         features = fourier_features(x, self.fourier_octaves)
         return self.decoder(self.space_encoder(features) * self.parameter_encoder(psi))
 
 
-@dataclass(frozen=True, config=STRICT)
+@NETWORKS.add
+@settings
 class DeepONetSettings(NetworkSettings):
     """Sizes of a DeepONet. The defaults are table 2 of the paper but for `fourier_octaves`, which is 0 there.
 
     We read its "layers" as hidden layers and give both encoders an output as wide as their hidden layer.
     """
 
-    name: Literal["deeponet"] = "deeponet"
+    name: ClassVar[str] = "deeponet"
     encoder_width: PositiveInt = 32
     encoder_layers: NonNegativeInt = 1
     decoder_width: PositiveInt = 256

@@ -1,28 +1,38 @@
 """Interpolation over the parameters by cubic radial basis functions: no network, and hard to beat on smooth data."""
 
-from dataclasses import dataclass as plain_dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
-from pydantic.dataclasses import dataclass
 from scipy.spatial.distance import cdist
 
-from sureflow.models.field import (
-    FieldModel,
-    FieldModelSettings,
+from sureflow import scratch
+from sureflow.models.contract import (
+    MODELS,
+    Capabilities,
+    Checkpoint,
+    Coordinates,
     Fields,
+    FittedModel,
     Inputs,
+    ModelSettings,
+    Progress,
     Samples,
+    View,
+    on_one_thread,
+    require_enough_runs,
+    unheard,
 )
-from sureflow.models.field import varying as varying_parameters
+from sureflow.models.contract import varying as varying_parameters
+from sureflow.models.products import Rows, product, squares
 from sureflow.predictive import EPISTEMIC, Predictive
-from sureflow.validation import STRICT
+from sureflow.validation import settings
 
 
-@plain_dataclass(frozen=True)
-class Interpolation(FieldModel):
+@dataclass(frozen=True)
+class Interpolation(FittedModel):
     """Fields at a condition as a weighted sum of the fields of the runs, with a leave-one-out spread.
 
     f(x) = sum_j c_j |x - x_j|^3 + a linear polynomial, through all runs (Fasshauer 2007, ch. 6-8); all points share the
@@ -42,13 +52,17 @@ class Interpolation(FieldModel):
     fields: Float[np.ndarray, "case variable point"]
     residuals: Float[np.ndarray, "case variable point"]  # e_k sqrt((A^-1)_kk), in float32
 
-    def predict(self, inputs: Inputs) -> Predictive:
+    def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
         inputs = self._used(inputs)
-        spread = np.sqrt(self._nearby(inputs).astype(np.float32) @ self._squares)
+        spread = np.sqrt(product(self._nearby(inputs).astype(np.float32), self._squares))
         spread = spread.reshape(len(inputs), *self.fields.shape[1:])
         return Predictive(self._mean(inputs), {EPISTEMIC: self._power(inputs)[:, None, None] * spread})
 
-    def samples(self, inputs: Inputs, count: int, rng: np.random.Generator) -> Samples:
+    @property
+    def has_samples(self) -> bool:
+        return True
+
+    def samples(self, inputs: Inputs, coordinates: Coordinates, count: int, rng: np.random.Generator) -> Samples:
         """The mean plus what was missed at a run nearby, drawn by q, with either sign: its variance is std^2."""
         inputs = self._used(inputs)
         share, sign = rng.uniform(size=count), rng.choice([-1.0, 1.0], size=count)
@@ -57,8 +71,8 @@ class Interpolation(FieldModel):
         return self._mean(inputs) + size[:, :, None, None] * self.residuals[drawn]
 
     @cached_property
-    def _squares(self) -> Float[np.ndarray, "case value"]:
-        return self.residuals.reshape(len(self.nodes), -1) ** 2
+    def _squares(self) -> Rows:
+        return squares(self.residuals.reshape(len(self.nodes), -1))
 
     def _used(self, inputs: Inputs) -> Inputs:
         return np.asarray(inputs, float)[:, self.varying > 0]
@@ -66,7 +80,7 @@ class Interpolation(FieldModel):
     def _mean(self, inputs: Inputs) -> Fields:
         n_runs = len(self.nodes)
         weights = _terms(inputs, self.nodes) @ self.inverse[:, :n_runs]
-        return (weights @ self.fields.reshape(n_runs, -1)).reshape(len(inputs), *self.fields.shape[1:])
+        return product(weights, self.fields.reshape(n_runs, -1)).reshape(len(inputs), *self.fields.shape[1:])
 
     def _power(self, inputs: Inputs) -> Float[np.ndarray, " case"]:
         terms = _terms(inputs, self.nodes)
@@ -82,29 +96,39 @@ class Interpolation(FieldModel):
         return weights / weights.sum(axis=1, keepdims=True)
 
 
-@dataclass(frozen=True, config=STRICT)
-class InterpolationSettings(FieldModelSettings):
+@MODELS.add
+@settings
+class InterpolationSettings(ModelSettings):
     """Cubic radial basis functions with a linear polynomial have nothing to set."""
 
-    name: Literal["interpolation"] = "interpolation"
+    name: ClassVar[str] = "interpolation"
     uq: ClassVar[str] = "loo"
-    fitted: ClassVar[type[FieldModel]] = Interpolation
+    capabilities: ClassVar[Capabilities] = Capabilities(refits_quickly=True)
+    fitted: ClassVar[type[FittedModel]] = Interpolation
 
-    def _fit(self, inputs: Inputs, fields: Fields) -> Interpolation:
-        varying = varying_parameters(inputs)
-        nodes = np.asarray(inputs, float)[:, varying]
+    @on_one_thread
+    def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> Interpolation:
+        require_enough_runs(view.inputs, self.name)
+        varying = varying_parameters(view.inputs)
+        nodes = np.asarray(view.inputs, float)[:, varying]
         n_runs, size = len(nodes), len(nodes) + nodes.shape[1] + 1
         system = np.zeros((size, size))
         system[:n_runs] = _terms(nodes, nodes)
         system[n_runs:, :n_runs] = system[:n_runs, n_runs:].T
         inverse = np.linalg.pinv(system, hermitian=True) if _is_flat(nodes) else np.linalg.inv(system)
-        inner = inverse[:n_runs, :n_runs]
-        # A run that the polynomial needs leaves no interpolation behind when it is left out; it tells nothing.
-        freedom = np.maximum(np.diag(inner), np.finfo(float).eps)
-        residuals = (inner @ fields.reshape(n_runs, -1)) / np.sqrt(freedom)[:, None]
-        return Interpolation(
-            nodes, varying.astype(float), inverse, fields, residuals.reshape(fields.shape).astype(np.float32)
-        )
+        residuals = _residuals(inverse[:n_runs, :n_runs], view.fields)
+        return Interpolation(nodes, varying.astype(float), inverse, view.fields, residuals)
+
+
+def _residuals(inner: Float[np.ndarray, "case case"], fields: Fields) -> Fields:
+    """e_k sqrt((A^-1)_kk) of every run."""
+    # A run that the polynomial needs leaves no interpolation behind when it is left out; it tells nothing.
+    freedom = np.sqrt(np.maximum(np.diag(inner), np.finfo(float).eps))[:, None]
+    rows = fields.reshape(len(fields), -1)
+    residuals = scratch.empty(rows.shape, np.float32)
+    for block in scratch.blocks(rows.shape[1], 2 * len(rows)):
+        residuals[:, block] = (inner @ rows[:, block]) / freedom
+    return residuals.reshape(fields.shape)
 
 
 def _terms(inputs: Inputs, nodes: Inputs) -> Float[np.ndarray, "case row"]:

@@ -1,9 +1,9 @@
 """An operator network on a POD basis: the trunk is given by the runs, the branch is an ensemble of small networks."""
 
-from dataclasses import dataclass as plain_dataclass
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,18 +11,26 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
-from pydantic.dataclasses import dataclass
 
-from sureflow.models.field import (
-    FieldModel,
-    FieldModelSettings,
-    Fields,
+from sureflow.models.contract import (
+    MODELS,
+    Capabilities,
+    Checkpoint,
+    Coordinates,
+    FittedModel,
     Inputs,
+    ModelSettings,
+    Progress,
     Samples,
+    View,
+    on_one_thread,
+    require_enough_runs,
+    unheard,
 )
 from sureflow.models.pod import combine, pad, pod
 from sureflow.predictive import DISCREPANCY, EPISTEMIC, Predictive
-from sureflow.validation import STRICT
+from sureflow.scratch import blocks
+from sureflow.validation import settings
 
 
 class Branch(NamedTuple):
@@ -41,8 +49,8 @@ class Branch(NamedTuple):
         return jnp.einsum("mkw,mcw->mck", self.last, x) + self.last_bias[:, None]
 
 
-@plain_dataclass(frozen=True)
-class PodDeepONet(FieldModel):
+@dataclass(frozen=True)
+class PodDeepONet(FittedModel):
     """fields(x) = mean + sum_k (line_k(x) + scale_k branch_k(x)) mode_k (Lu et al. 2022, POD-DeepONet).
 
     The straight line through the coefficients is fitted by least squares, and the branch learns what it leaves: outside of
@@ -61,17 +69,23 @@ class PodDeepONet(FieldModel):
     last: Float[np.ndarray, "member mode width"]
     last_bias: Float[np.ndarray, "member mode"]
 
-    def predict(self, inputs: Inputs) -> Predictive:
-        members = combine(self._coefficients(inputs), self.modes)
+    def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
+        coefficients, modes = self._coefficients(inputs), self.modes.reshape(len(self.modes), -1)
+        mean, spread = np.empty((2, len(inputs), modes.shape[1]))
+        for block in blocks(modes.shape[1], coefficients.shape[0] * len(inputs) + len(modes)):
+            members = coefficients @ modes[:, block]
+            mean[:, block], spread[:, block] = members.mean(axis=0), members.std(axis=0)
+        shape = (len(inputs), *self.mean.shape)
         return Predictive(
-            mean=self.mean + members.mean(axis=0),
-            parts={
-                EPISTEMIC: members.std(axis=0),
-                DISCREPANCY: np.broadcast_to(self.truncation, members.shape[1:]),
-            },
+            mean=self.mean + mean.reshape(shape),
+            parts={EPISTEMIC: spread.reshape(shape), DISCREPANCY: np.broadcast_to(self.truncation, shape)},
         )
 
-    def samples(self, inputs: Inputs, count: int, rng: np.random.Generator) -> Samples:
+    @property
+    def has_samples(self) -> bool:
+        return True
+
+    def samples(self, inputs: Inputs, coordinates: Coordinates, count: int, rng: np.random.Generator) -> Samples:
         """The first `count` members."""
         return self.mean + combine(self._coefficients(inputs)[:count], self.modes)
 
@@ -84,11 +98,15 @@ class PodDeepONet(FieldModel):
         return _terms(inputs) @ self.line + self.scale * np.asarray(learned, float)[:, : len(inputs)]
 
 
-@dataclass(frozen=True, config=STRICT)
-class PodDeepONetSettings(FieldModelSettings):
+@MODELS.add
+@settings
+class PodDeepONetSettings(ModelSettings):
     """Ensemble, basis and training. Every step sees all runs; the learning rate falls along a cosine to zero."""
 
-    name: Literal["pod-deeponet"] = "pod-deeponet"
+    name: ClassVar[str] = "pod-deeponet"
+    uq: ClassVar[str] = "ensemble"
+    capabilities: ClassVar[Capabilities] = Capabilities(refits_quickly=True)
+    fitted: ClassVar[type[FittedModel]] = PodDeepONet
     members: PositiveInt = 10
     width: PositiveInt = 64
     energy: Annotated[float, Field(gt=0, lt=1)] = 1e-6
@@ -97,11 +115,12 @@ class PodDeepONetSettings(FieldModelSettings):
     learning_rate: PositiveFloat = 3e-3
     weight_decay: NonNegativeFloat = 1e-4
     seed: NonNegativeInt = 0
-    uq: ClassVar[str] = "ensemble"
-    fitted: ClassVar[type[FieldModel]] = PodDeepONet
 
-    def _fit(self, inputs: Inputs, fields: Fields) -> PodDeepONet:
-        basis = pod(fields, self.energy, self.modes)
+    @on_one_thread
+    def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> PodDeepONet:
+        require_enough_runs(view.inputs, self.name)
+        inputs = view.inputs
+        basis = pod(view.fields, self.energy, self.modes)
         line = np.linalg.lstsq(_terms(inputs), basis.coefficients, rcond=None)[0]
         left = basis.coefficients - _terms(inputs) @ line
         scale = np.where(left.std(axis=0) > 0, left.std(axis=0), 1.0)

@@ -1,31 +1,39 @@
 """A Gaussian process over the parameters for every POD coefficient: few runs, and error bars from the start."""
 
-from dataclasses import dataclass as plain_dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 from pydantic import Field, PositiveInt
-from pydantic.dataclasses import dataclass
 from scipy.optimize import minimize
 from tinygp import GaussianProcess, kernels, transforms
 from tinygp.kernels.distance import L2Distance
 
-from sureflow.models.field import (
-    FieldModel,
-    FieldModelSettings,
-    Fields,
+from sureflow.models.contract import (
+    MODELS,
+    Capabilities,
+    Checkpoint,
+    Coordinates,
+    FittedModel,
     Inputs,
+    ModelSettings,
+    Progress,
     Samples,
+    View,
+    on_one_thread,
+    require_enough_runs,
+    unheard,
 )
-from sureflow.models.field import varying as varying_parameters
+from sureflow.models.contract import varying as varying_parameters
 from sureflow.models.pod import PAD_RUNS, combine, pad, pod
+from sureflow.models.products import Rows, product, squares
 from sureflow.predictive import DISCREPANCY, EPISTEMIC, Predictive
 from sureflow.runtime import double_precision
-from sureflow.validation import STRICT
+from sureflow.validation import settings
 
 # Conditions are padded to a multiple of this, so that one compiled program serves many queries.
 PAD_CONDITIONS = 8
@@ -41,8 +49,8 @@ START = (0.0, -9.0, 1.0)
 LENGTH_PRIOR = (1.0, 2.0)
 
 
-@plain_dataclass(frozen=True)
-class PodGP(FieldModel):
+@dataclass(frozen=True)
+class PodGP(FittedModel):
     """fields(x) = mean + sum_k scale_k g_k(x) mode_k + truncation, with independent processes g_k.
 
     g_k has a linear mean with a wide prior, a Matern-5/2 kernel with a length for every parameter, and noise: what of a
@@ -58,19 +66,23 @@ class PodGP(FieldModel):
     coefficients: Float[np.ndarray, "mode case"]  # over scale
     logarithms: Float[np.ndarray, "mode hyperparameter"]
 
-    def predict(self, inputs: Inputs) -> Predictive:
+    def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
         location, deviation = self._coefficients(inputs)
-        noise = self.scale**2 * np.exp(self.logarithms[:, 1])
-        discrepancy = np.sqrt(self.truncation**2 + combine(noise, self._squares))
+        epistemic = np.sqrt(product(deviation**2, self._squares)).reshape(len(inputs), *self.mean.shape)
+        discrepancy = self._discrepancy
         return Predictive(
             mean=self.mean + combine(location, self.modes),
             parts={
-                EPISTEMIC: np.sqrt(combine(deviation**2, self._squares)),
+                EPISTEMIC: epistemic,
                 DISCREPANCY: np.broadcast_to(discrepancy, (len(inputs), *discrepancy.shape)),
             },
         )
 
-    def samples(self, inputs: Inputs, count: int, rng: np.random.Generator) -> Samples:
+    @property
+    def has_samples(self) -> bool:
+        return True
+
+    def samples(self, inputs: Inputs, coordinates: Coordinates, count: int, rng: np.random.Generator) -> Samples:
         """Draws of the coefficients with their noise. A sample has the same luck at every condition."""
         location, deviation = self._coefficients(inputs)
         spread = np.hypot(deviation, self.scale * np.exp(0.5 * self.logarithms[:, 1]))
@@ -86,8 +98,14 @@ class PodGP(FieldModel):
         return self.scale * location, self.scale * np.sqrt(np.maximum(variance, 0.0))
 
     @cached_property
-    def _squares(self) -> Float[np.ndarray, "mode variable point"]:
-        return self.modes**2
+    def _squares(self) -> Rows:
+        return squares(self.modes.reshape(len(self.modes), -1))
+
+    @cached_property
+    def _discrepancy(self) -> Float[np.ndarray, "variable point"]:
+        """What was cut off, and the noise of the coefficients: the same at every condition."""
+        noise = self.scale**2 * np.exp(self.logarithms[:, 1])
+        return np.sqrt(self.truncation**2 + product(noise[None], self._squares)[0].reshape(self.mean.shape))
 
     @cached_property
     def _padded(self) -> Float[np.ndarray, "mode row"]:
@@ -100,20 +118,24 @@ class PodGP(FieldModel):
             return _factorize(self.logarithms, pad(self.inputs), _is_run(len(self.inputs)))
 
 
-@dataclass(frozen=True, config=STRICT)
-class PodGPSettings(FieldModelSettings):
+@MODELS.add
+@settings
+class PodGPSettings(ModelSettings):
     """Modes are kept until `energy` is the share of the variance that is left, but not more than `modes`."""
 
-    name: Literal["pod-gp"] = "pod-gp"
+    name: ClassVar[str] = "pod-gp"
+    uq: ClassVar[str] = "gp"
+    capabilities: ClassVar[Capabilities] = Capabilities(refits_quickly=True)
+    fitted: ClassVar[type[FittedModel]] = PodGP
     energy: Annotated[float, Field(gt=0, lt=1)] = 1e-7
     modes: PositiveInt = 48
-    uq: ClassVar[str] = "gp"
-    fitted: ClassVar[type[FieldModel]] = PodGP
 
-    def _fit(self, inputs: Inputs, fields: Fields) -> PodGP:
-        varying = varying_parameters(inputs)
-        used = np.asarray(inputs, float)[:, varying]
-        basis = pod(fields, self.energy, self.modes)
+    @on_one_thread
+    def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> PodGP:
+        require_enough_runs(view.inputs, self.name)
+        varying = varying_parameters(view.inputs)
+        used = np.asarray(view.inputs, float)[:, varying]
+        basis = pod(view.fields, self.energy, self.modes)
         scale = basis.coefficients.std(axis=0)
         coefficients = (basis.coefficients / np.where(scale > 0, scale, 1.0)).T
         rows, targets = pad(used), pad(coefficients.T).T

@@ -4,7 +4,7 @@ import math
 
 from sureflow.errors import SureflowError
 from sureflow.physics.free_stream import FreeStream
-from sureflow.physics.gas import PerfectGas
+from sureflow.physics.gases import PerfectGas
 
 
 def normal_shock(mach: float, gamma: float = 1.4) -> tuple[float, float, float]:
@@ -41,7 +41,7 @@ def sharp_cone_shock_angle(mach: float, half_angle: float, gamma: float = 1.4) -
     if sine_squared >= 1.0:
         raise SureflowError(
             f"the shock of a cone of {math.degrees(half_angle):g} degrees is detached at Mach {mach:g}; choose a higher "
-            "Mach number or a smaller half angle."
+            "Mach number or a smaller half angle"
         )
     return math.asin(math.sqrt(sine_squared))
 
@@ -56,7 +56,7 @@ def fay_riddell(free_stream: FreeStream, gas: PerfectGas, nose_radius: float, wa
     h_edge = gas.cp * free_stream.temperature + 0.5 * free_stream.velocity**2
 
     def density_times_viscosity(temperature: float) -> float:
-        return p_edge / (gas.gas_constant * temperature) * float(gas.viscosity(temperature))
+        return p_edge / (gas.gas_constant * temperature) * float(gas.viscosity(temperature, p_edge))
 
     t_edge = h_edge / gas.cp
     rho_edge = p_edge / (gas.gas_constant * t_edge)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sureflow.errors import SureflowError
 from sureflow.physics.atmosphere import HIGHEST_KM, standard_atmosphere
-from sureflow.physics.gas import Gas, PerfectGas
+from sureflow.physics.gases import Gas, PerfectGas
 from sureflow.runtime import double_precision
 
 LOWEST_MACH, HIGHEST_MACH = 2.0, 40.0
@@ -19,10 +19,10 @@ class FreeStream:
     pressure: float  # Pa
     temperature: float  # K
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if not (math.isfinite(value) and value > 0):
-                raise SureflowError(f"{name}={value:g} of the free stream must be a positive number in SI units.")
+                raise SureflowError(f"{name}={value:g} of the free stream must be a positive number in SI units")
 
     def density(self, gas: Gas) -> float:
         """Density in kg/m3."""
@@ -48,16 +48,16 @@ class FlightCondition:
     mach: float
     altitude_km: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not LOWEST_MACH <= self.mach <= HIGHEST_MACH:
             raise SureflowError(
                 f"mach={self.mach:g} is outside {LOWEST_MACH:g}..{HIGHEST_MACH:g} for this solver; "
-                "choose a Mach number in that range."
+                "choose a Mach number in that range"
             )
         if not 0.0 <= self.altitude_km <= HIGHEST_KM:
             raise SureflowError(
                 f"altitude={self.altitude_km:g} km is outside 0..{HIGHEST_KM:g} km of the standard atmosphere; "
-                "choose an altitude in that range."
+                "choose an altitude in that range"
             )
 
     def free_stream(self, gas: Gas | None = None) -> FreeStream:

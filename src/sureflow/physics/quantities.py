@@ -11,18 +11,30 @@ import numpy as np
 from jaxtyping import Float
 
 from sureflow.physics.free_stream import FreeStream
-from sureflow.physics.gas import Gas
+from sureflow.physics.gases import Gas
 from sureflow.physics.wall import Wall
 
 Line = Float[np.ndarray, "ni"]
+
+# The fields that a flow is described by, and those that follow from them, with their units and names in words.
+FIELD_UNITS = {"u1": "m/s", "u2": "m/s", "rho": "kg/m3", "T": "K"}
+DERIVED_UNITS = {"pressure": "Pa", "mach_number": "1"}
+LONG_NAMES = {
+    "u1": "axial velocity",
+    "u2": "radial velocity",
+    "rho": "density",
+    "T": "temperature",
+    "pressure": "pressure",
+    "mach_number": "Mach number",
+}
 
 
 @dataclass(frozen=True)
 class FlowField:
     """u1, u2 (m/s), rho (kg/m3) and T (K) at the cell centers of a body-fitted axisymmetric mesh, indexed [j, i]."""
 
-    node_x: Float[np.ndarray, "nj+1 ni+1"]
-    node_r: Float[np.ndarray, "nj+1 ni+1"]
+    node_x: Float[np.ndarray, "node_j node_i"]
+    node_r: Float[np.ndarray, "node_j node_i"]
     fields: Float[np.ndarray, "4 nj ni"]
     gas: Gas
     free_stream: FreeStream
@@ -103,11 +115,12 @@ def surface(field: FlowField) -> Surface:
     # Properties at the mean of wall and cell, as in the solver: that integrates a varying conductivity to second order.
     between = 0.5 * (wall_temperature + temperature)
     friction = 1.0 if field.wall.viscous else 0.0
-    shear = friction * np.asarray(field.gas.viscosity(between)) * along / distance
-    heat = friction * np.asarray(field.gas.conductivity(between)) * (temperature - wall_temperature) / distance
+    pressure = field.pressure[0]
+    mu, k = (np.asarray(f(between, pressure)) for f in (field.gas.viscosity, field.gas.conductivity))
+    shear = friction * mu * along / distance
+    heat = friction * k * (temperature - wall_temperature) / distance
     x, r = field.node_x[0], field.node_r[0]
     arc = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(r)))])
-    pressure = field.pressure[0]
     return Surface(
         x=0.5 * (x[1:] + x[:-1]),
         arc=0.5 * (arc[1:] + arc[:-1]),

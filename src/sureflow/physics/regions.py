@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from sureflow.physics.free_stream import FreeStream
-from sureflow.physics.gas import Gas
+from sureflow.physics.gases import Gas
 
 Mask = Bool[np.ndarray, "nj ni"]
 Masks = dict[str, Bool[np.ndarray, " point"]]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize.elementwise import find_root
 
 from sureflow.physics.quantities import FlowField, undisturbed_cells, wall_geometry
 
@@ -91,30 +92,33 @@ class Validity:
 def validity(field: FlowField) -> Validity:
     """Validity of a computed flow."""
     gas, free = field.gas, field.free_stream
-    density, viscosity = free.density(gas), float(gas.viscosity(free.temperature))
+    density, viscosity = free.density(gas), float(gas.viscosity(free.temperature, free.pressure))
     free_path = viscosity / free.pressure * math.sqrt(math.pi * free.pressure / (2.0 * density))
     length = float(field.node_x[0, -1] - field.node_x[0, 0])
     _, _, distance = wall_geometry(field)
     rho, temperature = field.fields[2, 0, 0], field.fields[3, 0, 0]
     sound = np.asarray(gas.sound_speed(rho, field.energy[0, 0]))
+    wall_viscosity = gas.viscosity(temperature, field.pressure[0, 0])
     return Validity(
         stagnation_temperature_k=stagnation_temperature(field),
         knudsen=free_path / field.nose_radius,
         reynolds=density * free.velocity * length / viscosity,
-        wall_cell_reynolds=float(2.0 * distance[0] * rho * sound / gas.viscosity(temperature)),
+        wall_cell_reynolds=float(2.0 * distance[0] * rho * sound / wall_viscosity),
         undisturbed_cells=undisturbed_cells(field),
         viscous=field.wall.viscous,
     )
 
 
 def stagnation_temperature(field: FlowField) -> float:
-    """Temperature in K at which the gas, at the stagnation pressure, holds the free stream's total enthalpy; by bisection."""
+    """Temperature in K at which the gas, at the stagnation pressure, holds the free stream's total enthalpy.
+
+    NaN where that is not between 10 K and a million.
+    """
     gas, pressure = field.gas, field.pressure[0, 0]
     enthalpy = field.free_stream.total_enthalpy(gas)
-    low, high = 10.0, 1e6
-    for _ in range(80):
-        middle = math.sqrt(low * high)
-        rho = gas.density_from_pressure(pressure, middle)
-        found = float(gas.energy_from_temperature(rho, middle) + pressure / rho)
-        low, high = (middle, high) if found < enthalpy else (low, middle)
-    return math.sqrt(low * high)
+
+    def excess(temperature: np.ndarray) -> np.ndarray:
+        rho = gas.density_from_pressure(pressure, temperature)
+        return np.asarray(gas.energy_from_temperature(rho, temperature)) + pressure / rho - enthalpy
+
+    return float(find_root(excess, (10.0, 1e6)).x)

@@ -1,4 +1,4 @@
-"""Figures of flow fields, of their convergence, of the wall and of whole campaigns.
+"""Figures of the convergence of a flow, of the wall and of whole campaigns, and what all figures share.
 
 Every function returns a matplotlib `Figure` of its own: no state is shared, and nothing needs a display.
 """
@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from matplotlib import colormaps, rc_context
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import BoundaryNorm, ListedColormap, LogNorm, Normalize
+from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
+from matplotlib.ticker import MaxNLocator
 
 from sureflow.data.schema import Status
 
@@ -33,17 +33,8 @@ STYLE: dict[Any, Any] = {
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 STATUS_COLORS = {Status.TO_DO: "0.88", Status.CONVERGED: "#1b7f79", Status.STALLED: "#f0b429", Status.FAILED: "#c0392b"}
 DPI = 200
-
-
-class Panel(NamedTuple):
-    """A scalar field with its label, such as 'temperature (K)'."""
-
-    label: str
-    values: Float[np.ndarray, "nj ni"]
-    colors: str = "viridis"
-    logarithmic: bool = False
-    clipped: bool = False  # the color scale leaves out what fills less than 0.5 % of the area, as a thin wall layer
-    highest: float | None = None  # end of the color scale, which begins at 0; what lies above is black
+PARAMETER_LABELS = {"mach": "Mach number", "altitude_km": "altitude (km)"}
+SYMBOLS = {"u1": "$u_1$", "u2": "$u_2$", "rho": "$\\rho$"}
 
 
 class Curve(NamedTuple):
@@ -60,91 +51,14 @@ def save(figure: Figure, path: Path) -> None:
         figure.savefig(path, dpi=DPI, metadata={date: None} if date else None)
 
 
-def flow_panels(fields: Float[np.ndarray, "4 nj ni"]) -> list[Panel]:
-    """The four state variables as the study shows them."""
-    u1, u2, rho, temperature = fields
-    return [
-        Panel("axial velocity $u_1$ (km/s)", u1 / 1e3, "viridis"),
-        Panel("radial velocity $u_2$ (km/s)", u2 / 1e3, "viridis"),
-        Panel("density $\\rho$ (g/m³)", 1e3 * rho, "magma", logarithmic=True, clipped=True),
-        Panel("temperature $T$ (kK)", temperature / 1e3, "inferno"),
-    ]
+def symbol(name: str) -> str:
+    """How a variable or an axis is written in a figure."""
+    return SYMBOLS.get(name) or (f"${name}$" if len(name) == 1 else written(name))
 
 
-def draw_fields(
-    node_x: Float[np.ndarray, "nj+1 ni+1"],
-    node_r: Float[np.ndarray, "nj+1 ni+1"],
-    panels: Sequence[Panel],
-    *,
-    title: str = "",
-    mirror: bool = False,
-) -> Figure:
-    """Fields side by side on the cells of their mesh, two in a row, with equal axes and the body in gray."""
-    node_x, node_r = np.asarray(node_x), np.asarray(node_r)
-    rows = (len(panels) + 1) // 2
-    with rc_context(STYLE):
-        aspect = (2.0 if mirror else 1.0) * node_r.max() / np.ptp(node_x)
-        figure = Figure(figsize=(10.5, rows * (4.2 * aspect + 0.45) + 0.6), layout="constrained")
-        axes = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False).ravel()
-        for axis, panel in zip(axes, panels, strict=False):
-            draw_panel(axis, node_x, node_r, panel, mirror=mirror)
-        for axis in axes[len(panels) :]:
-            axis.remove()
-        for axis in axes[-2:]:
-            axis.set_xlabel("$x$ (m)")
-        for axis in axes[::2]:
-            axis.set_ylabel("$r$ (m)")
-        if title:
-            figure.suptitle(title, fontsize=12)
-    return figure
-
-
-def draw_panel(axis: Axes, node_x: np.ndarray, node_r: np.ndarray, panel: Panel, *, mirror: bool) -> None:
-    """One field; cells are drawn as they are, without smoothing."""
-    values = np.ma.masked_invalid(panel.values)
-    low, high = values.min(), values.max()
-    if panel.clipped:
-        high = largest_seen(values, cell_areas(node_x, node_r))
-    colors = colormaps[panel.colors]
-    if panel.highest is not None:
-        low, high, colors = 0.0, panel.highest, colors.with_extremes(over="black")
-    norm = (LogNorm if panel.logarithmic else Normalize)(low, high)
-    image = axis.pcolormesh(node_x, node_r, values, cmap=colors, norm=norm, rasterized=True)
-    if mirror:
-        axis.pcolormesh(node_x, -node_r, values, cmap=colors, norm=norm, rasterized=True)
-    wall_x, wall_r = node_x[0], node_r[0]
-    axis.fill_between(wall_x, -wall_r if mirror else 0.0 * wall_r, wall_r, color="0.85", linewidth=0)
-    axis.plot(wall_x, wall_r, color="0.25", linewidth=0.7)
-    if mirror:
-        axis.plot(wall_x, -wall_r, color="0.25", linewidth=0.7)
-        axis.axhline(0.0, color="0.5", linewidth=0.5, dashes=(12, 3, 2, 3))
-    axis.set_aspect("equal")
-    margin = 0.02 * np.ptp(node_x)
-    axis.set_xlim(node_x.min() - margin, node_x.max())
-    axis.set_ylim(-node_r.max() if mirror else 0.0, node_r.max())
-    axis.set_title(panel.label, loc="left")
-    # A color bar as high as its panel, which equal axes would otherwise leave lower than the bar.
-    beside = axis.inset_axes((1.025, 0.0, 0.03, 1.0))
-    bar = axis.figure.colorbar(image, cax=beside, extend="max" if high < values.max() else "neither")
-    if panel.logarithmic:
-        beside.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        beside.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        beside.yaxis.set_minor_formatter(NullFormatter())
-    bar.outline.set_visible(False)  # type: ignore[operator]
-
-
-def cell_areas(node_x: np.ndarray, node_r: np.ndarray) -> Float[np.ndarray, "nj ni"]:
-    """Areas of the cells in the plane, from their diagonals."""
-    rising = node_x[1:, 1:] - node_x[:-1, :-1], node_r[1:, 1:] - node_r[:-1, :-1]
-    falling = node_x[1:, :-1] - node_x[:-1, 1:], node_r[1:, :-1] - node_r[:-1, 1:]
-    return 0.5 * np.abs(rising[0] * falling[1] - rising[1] * falling[0])
-
-
-def largest_seen(values: np.ndarray, areas: np.ndarray, unseen: float = 0.005) -> float:
-    """The value that is exceeded on this share of the area."""
-    order = np.argsort(values, axis=None)
-    below = np.cumsum(areas.ravel()[order])
-    return float(values.ravel()[order][np.searchsorted(below, (1.0 - unseen) * below[-1])])
+def written(name: str) -> str:
+    """A user's name as it is, where matplotlib would see a formula."""
+    return name.replace("$", r"\$")
 
 
 def draw_residual(
@@ -230,54 +144,84 @@ def draw_surface(
     return figure
 
 
+def parameter_label(name: str, unit: str = "") -> str:
+    """'Mach number', 'altitude (km)', and a user's own parameter by its name."""
+    known = PARAMETER_LABELS.get(name)
+    return known or written(name.replace("_", " ")) + (f" ({unit})" if unit not in ("", "1") else "")
+
+
 def draw_campaign(
-    conditions: Float[np.ndarray, "case 2"],
+    conditions: Float[np.ndarray, "case parameter"],
     status: Int[np.ndarray, " case"],
-    steps: Float[np.ndarray, " case"],
+    steps: Float[np.ndarray, " case"] | None = None,
     *,
+    labels: Sequence[str] = tuple(PARAMETER_LABELS.values()),
     title: str = "",
 ) -> Figure:
-    """How every run of a campaign ended, and how many steps it took, over the Mach-altitude plane."""
+    """How every run of a campaign ended over its parameters, the first against each other, and how many steps it took."""
+    others = range(1, conditions.shape[1]) if len(labels) > 1 else [0]
+    panels = len(others) + (steps is not None)
     with rc_context(STYLE):
-        figure = Figure(figsize=(11.0, 4.6), layout="constrained")
-        left, right = figure.subplots(1, 2, sharex=True, sharey=True)
+        figure = Figure(figsize=(5.5 * panels, 4.6), layout="constrained")
+        axes = figure.subplots(1, panels, sharex=True, squeeze=False)[0]
         colors = ListedColormap([STATUS_COLORS[kind] for kind in Status])
         norm = BoundaryNorm(np.arange(len(Status) + 1) - 0.5, len(Status))
-        draw_conditions(left, conditions, status.astype(float), cmap=colors, norm=norm)
-        for kind in Status:
-            count = int((status == kind).sum())
-            if count:
-                label = f"{kind.name.lower().replace('_', ' ')}: {count}"
-                left.plot([], [], "s", color=STATUS_COLORS[kind], markersize=7, label=label)
-        left.legend(
-            frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(-0.02, 1.06), borderaxespad=0.0,
-            handletextpad=0.0, columnspacing=1.0,
-        )  # fmt: skip
-        left.set_title("how each run ended", loc="left")
-
-        image = draw_conditions(right, conditions, np.where(status > 0, steps, np.nan), cmap="cividis")
-        bar = figure.colorbar(image, ax=right, pad=0.015, aspect=25)
-        bar.outline.set_visible(False)  # type: ignore[operator]
-        right.set_title("implicit steps", loc="left")
-        left.set_ylabel("altitude (km)")
-        for axis in (left, right):
-            axis.set_xlabel("Mach number")
-            axis.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+        for axis, other in zip(axes, others, strict=False):
+            _name_axes(axis, labels, other)
+            draw_conditions(axis, _pair(conditions, other), status.astype(float), cmap=colors, norm=norm)
+        _add_legend(axes[0], status)
+        axes[0].set_title("how each run ended", loc="left")
+        if steps is not None:
+            _draw_steps(axes[-1], _pair(conditions, others[0]), np.where(status > 0, steps, np.nan))
+            _name_axes(axes[-1], labels, others[0])
+        if labels[0] == PARAMETER_LABELS["mach"]:
+            axes[0].xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         if title:
             figure.suptitle(title, fontsize=12)
     return figure
+
+
+def _pair(conditions: np.ndarray, other: int) -> Float[np.ndarray, "case 2"]:
+    """The first parameter with another one, or with nothing if it is the only one."""
+    return np.column_stack([conditions[:, 0], conditions[:, other] if other else np.zeros(len(conditions))])
+
+
+def _name_axes(axis: Axes, labels: Sequence[str], other: int) -> None:
+    axis.set_xlabel(labels[0])
+    if other:
+        axis.set_ylabel(labels[other])
+    else:
+        axis.set_yticks([])
+
+
+def _add_legend(axis: Axes, status: Int[np.ndarray, " case"]) -> None:
+    for kind in Status:
+        count = int((status == kind).sum())
+        if count:
+            axis.plot([], [], "s", color=STATUS_COLORS[kind], markersize=7, label=f"{kind.words}: {count}")
+    axis.legend(
+        frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(-0.02, 1.06), borderaxespad=0.0, handletextpad=0.0,
+        columnspacing=1.0,
+    )  # fmt: skip
+
+
+def _draw_steps(axis: Axes, conditions: Float[np.ndarray, "case 2"], steps: Float[np.ndarray, " case"]) -> None:
+    image = draw_conditions(axis, conditions, steps, cmap="cividis")
+    bar = axis.figure.colorbar(image, ax=axis, pad=0.015, aspect=25)
+    bar.outline.set_visible(False)  # type: ignore[operator]
+    axis.set_title("implicit steps", loc="left")
 
 
 def draw_conditions(
     axis: Axes, conditions: Float[np.ndarray, "case 2"], values: Float[np.ndarray, " case"], **colors: Any
 ) -> ScalarMappable:
     """A tile for every condition of a regular grid; squares for scattered conditions. NaN is left out."""
-    mach, altitude = (np.unique(column) for column in conditions.T)
-    if len(mach) * len(altitude) == len(conditions) and is_even(mach) and is_even(altitude):
-        grid = np.full((len(altitude), len(mach)), np.nan)
-        grid[np.searchsorted(altitude, conditions[:, 1]), np.searchsorted(mach, conditions[:, 0])] = values
+    across, up = (np.unique(column) for column in conditions.T)
+    if len(across) * len(up) == len(conditions) and is_even(across) and is_even(up):
+        grid = np.full((len(up), len(across)), np.nan)
+        grid[np.searchsorted(up, conditions[:, 1]), np.searchsorted(across, conditions[:, 0])] = values
         grid = np.ma.masked_invalid(grid)
-        return axis.pcolormesh(edges(mach), edges(altitude), grid, edgecolors="white", linewidth=0.4, **colors)
+        return axis.pcolormesh(edges(across), edges(up), grid, edgecolors="white", linewidth=0.4, **colors)
     shown = np.isfinite(values)
     axis.grid(color="0.92", linewidth=0.6)
     axis.set_axisbelow(True)

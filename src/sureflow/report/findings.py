@@ -2,7 +2,7 @@
 
 import json
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,25 +10,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from sureflow.data.schema import VARIABLES
 from sureflow.errors import SureflowError
 from sureflow.evaluate.results import Results, Row
-from sureflow.report import paper
+from sureflow.report.reproductions import Reproduction, reproduction_of
 
 MAPS = "maps.npz"
 PROVENANCE = "provenance.json"
 
-OUTER = ("high_mach", "high_altitude", "low_mach", "low_altitude")
-DOMAINS = ("in_domain", *OUTER)
-BOTH = ("in_domain", "out_of_domain")
-DOMAIN_NAMES = {
-    "in_domain": "in-domain",
-    "high_mach": "high Mach",
-    "high_altitude": "high altitude",
-    "low_mach": "low Mach",
-    "low_altitude": "low altitude",
-    "out_of_domain": "out-of-domain",
-}
+INSIDE, OUTSIDE = "in_domain", "out_of_domain"
+MEAN = "mean"  # over the variables
+MOST_SHOWN = 6  # models that one figure can compare
+DOMAIN_NAMES = {INSIDE: "in-domain", OUTSIDE: "out-of-domain"}
 REGION_NAMES = {
     "all": "whole field",
     "disturbed": "disturbed flow",
@@ -37,18 +29,14 @@ REGION_NAMES = {
     "shock_layer": "shock layer",
     "wall_layer": "wall layer",
 }
-LABEL_NAMES = {
-    "deterministic": "Deterministic",
-    "deterministic-all-points": "Deterministic, all points",
-    "mve": "MVE",
-    "evidential": "Evidential",
-    "evidential-epistemic": "Evidential (epistemic std)",
-    "ensemble": "Ensemble",
+MODEL_NAMES = {
     "interpolation": "Interpolation",
-    "interpolation-unscaled": "Interpolation, unscaled",
     "pod-gp": "POD-GP",
     "pod-deeponet": "POD-DeepONet",
-    "deeponet-body-fitted": "DeepONet, body-fitted",
+    "deeponet": "DeepONet",
+    "ensemble": "Ensemble",
+    "mve": "MVE",
+    "evidential": "Evidential",
 }
 
 
@@ -66,14 +54,38 @@ class Findings:
         return cls(Results.read(folder), _read_maps(folder / MAPS), _read_provenance(folder / PROVENANCE))
 
     @cached_property
+    def reproduction(self) -> Reproduction:
+        """What the study reproduces, if anything; only names and facts if it has none of the published models."""
+        found = reproduction_of(self.results.configuration)
+        return found if not found.kinds or set(found.kinds) & set(self.labels) else found.names_alone
+
+    def fact(self, name: str) -> Any:
+        """Something that is said of the runs, such as the units of their `fields`."""
+        return self.results.data.get(name) or self.reproduction.facts.get(name)
+
+    @cached_property
     def labels(self) -> list[str]:
         """All models, in the order of the rows."""
         return list(dict.fromkeys(row["label"] for row in self.results.rows))
 
     @cached_property
+    def variables(self) -> list[str]:
+        """The fields, in the order of the rows and maps."""
+        return [name for name in dict.fromkeys(row["variable"] for row in self.results.rows) if name != MEAN]
+
+    @cached_property
+    def parameters(self) -> list[str]:
+        """The names of what varies from run to run."""
+        return list(self.results.data.get("shown") or {})
+
+    def unit(self, parameter: str) -> str:
+        """The unit of a parameter, where the results say it."""
+        return (self.fact("parameters") or {}).get(parameter, "")
+
+    @cached_property
     def kinds(self) -> list[str]:
-        """Those of the paper's four kinds of model that were evaluated."""
-        return [kind for kind in paper.KINDS if kind in self.labels]
+        """Those of the published models that were evaluated."""
+        return [kind for kind in self.reproduction.kinds if kind in self.labels]
 
     @cached_property
     def default(self) -> str | None:
@@ -81,10 +93,30 @@ class Findings:
         return next((row["label"] for row in self.results.rows if row.get("default")), None)
 
     @cached_property
+    def competing(self) -> list[str]:
+        """All models but those with test runs of their own, whose errors cannot be compared."""
+        return [label for label in self.labels if "split_seed" not in self.settings(label)] or self.labels
+
+    @cached_property
     def shown(self) -> list[str]:
-        """What the main tables and figures compare: the paper's kinds and the default model, or all where there is neither."""
-        found = self.kinds + [label for label in (self.default,) if label and label not in self.kinds]
-        return found or self.labels
+        """What the main tables and figures compare: published models and the default, else the default and the best."""
+        default = [self.default] if self.default else []
+        if self.kinds:
+            return list(dict.fromkeys(self.kinds + default))
+        best = dict.fromkeys(default + sorted(self.competing, key=self.rank))
+        chosen = list(best)[:MOST_SHOWN]
+        return [label for label in self.labels if label in chosen]
+
+    @cached_property
+    def shown_with_parts(self) -> list[str]:
+        """The same, and parts of their standard deviations that were evaluated alone."""
+        parts = (f"{label}-epistemic" for label in self.shown)
+        return list(dict.fromkeys([*self.shown, *(part for part in parts if part in self.labels)]))
+
+    def rank(self, label: str) -> float:
+        """The error by which models are ordered: out-of-domain where that was tested."""
+        errors = (self.value("mae", label, domain) for domain in reversed(self.both))
+        return next((error for error in errors if error is not None), float("inf"))
 
     @cached_property
     def _described(self) -> dict[str, Row]:
@@ -96,7 +128,9 @@ class Findings:
 
     @cached_property
     def _rows(self) -> dict[tuple[Any, ...], Row]:
-        return {_place(row, row["runs"]): row for row in self.results.rows}
+        return {
+            (row["label"], row["domain"], row["region"], row["variable"], row["runs"]): row for row in self.results.rows
+        }
 
     @cached_property
     def _runs(self) -> dict[str, list[int]]:
@@ -110,7 +144,7 @@ class Findings:
         return self._runs.get(label, [])
 
     def row(
-        self, label: str, domain: str, variable: str = "mean", region: str = "all", runs: int | None = None
+        self, label: str, domain: str, variable: str = MEAN, region: str = "all", runs: int | None = None
     ) -> Row | None:
         """One row; with the most training runs unless their number is given."""
         if runs is None:
@@ -118,51 +152,50 @@ class Findings:
         return self._rows.get((label, domain, region, variable, runs))
 
     def value(
-        self, key: str, label: str, domain: str, variable: str = "mean", region: str = "all", runs: int | None = None
+        self, key: str, label: str, domain: str, variable: str = MEAN, region: str = "all", runs: int | None = None
     ) -> float | None:
         """One number of a row; None if the row or the number is missing."""
         row = self.row(label, domain, variable, region, runs)
         return None if row is None else row.get(key)
 
     @cached_property
+    def _tested(self) -> list[str]:
+        return list(dict.fromkeys(row["domain"] for row in self.results.rows))
+
+    @cached_property
     def domains(self) -> list[str]:
-        """In-domain and those of the outer domains that were tested."""
-        found = {row["domain"] for row in self.results.rows}
-        return [domain for domain in DOMAINS if domain in found]
+        """The domains that were tested, in-domain first."""
+        return sorted((domain for domain in self._tested if domain != OUTSIDE), key=lambda domain: domain != INSIDE)
 
     @property
     def columns(self) -> list[str]:
         """The domains that tables compare: those that were tested, and all outer ones pooled."""
-        return [*self.domains, *(["out_of_domain"] if self.outer else [])]
+        return [*self.domains, *(["out_of_domain"] if OUTSIDE in self._tested else [])]
 
     @property
     def both(self) -> list[str]:
-        """In-domain and, where other runs were tested, out-of-domain."""
-        return [domain for domain in BOTH if domain in self.columns]
+        """In-domain and, where other runs were tested, out-of-domain; all domains of a study that has neither."""
+        return [domain for domain in (INSIDE, OUTSIDE) if domain in self.columns] or self.columns
 
     @property
     def outer(self) -> list[str]:
-        return [domain for domain in self.domains if domain in OUTER]
+        return [domain for domain in self.domains if domain != INSIDE] if OUTSIDE in self._tested else []
+
+    @cached_property
+    def regions(self) -> list[str]:
+        """Parts of the field that were evaluated, the whole of it first."""
+        found = list(dict.fromkeys(row["region"] for row in self.results.rows))
+        return [*(r for r in REGION_NAMES if r in found), *(r for r in found if r not in REGION_NAMES)]
 
     def settings(self, label: str) -> Mapping[str, Any]:
         """The configured entry of one model."""
         entries = self.results.configuration.get("models") or ()
         return next((entry for entry in entries if entry.get("label") == label), {})
 
-    def draws(self, label: str) -> dict[int, str]:
-        """Models that differ from one in the draw of their test runs alone, itself among them, by the seed of the draw."""
-        entries = [entry for entry in self.results.configuration.get("models") or () if entry["label"] in self.labels]
-        first = (self.results.configuration.get("split") or {}).get("seed", 0)
-        return {
-            entry.get("split_seed", first): entry["label"]
-            for entry in entries
-            if _without_draw(entry) == _without_draw(self.settings(label))
-        }
-
     def name(self, label: str) -> str:
         """What people call a model; of the default one also what it is."""
         if not self.described(label).get("default"):
-            return LABEL_NAMES.get(label, label)
+            return self.reproduction.label_names.get(label) or MODEL_NAMES.get(label, label)
         settings = self.settings(label)
         words = self.model_name(label) + (", calibrated" if settings.get("calibrate") else "")
         return f"{words} (default{', {} runs'.format(settings['runs']) if 'runs' in settings else ''})"
@@ -170,7 +203,12 @@ class Findings:
     def model_name(self, label: str) -> str:
         """What people call the kind of a model."""
         model: str = self.described(label)["model"]
-        return LABEL_NAMES.get(model, model)
+        return MODEL_NAMES.get(model, model)
+
+    def domain_name(self, domain: str) -> str:
+        """'in-domain', 'high Mach'."""
+        known = DOMAIN_NAMES | dict(self.reproduction.domain_names)
+        return known.get(domain, domain.replace("_", " "))
 
     @property
     def shown_condition(self) -> str:
@@ -192,20 +230,12 @@ class Findings:
 
     def history(self, label: str) -> list[Row]:
         """What was seen of the training points as training went on."""
-        return [row for row in self.results.histories if row["label"] == label and row["variable"] in variables()]
+        return [row for row in self.results.histories if row["label"] == label and row["variable"] in self.variables]
 
 
-def _without_draw(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if key not in ("label", "split_seed")}
-
-
-def variables() -> Sequence[str]:
-    """The state variables, in the order of the maps."""
-    return tuple(VARIABLES)
-
-
-def _place(row: Row, runs: int) -> tuple[Any, ...]:
-    return row["label"], row["domain"], row["region"], row["variable"], runs
+def region_name(region: str) -> str:
+    """'shock layer'."""
+    return REGION_NAMES.get(region, region.replace("_", " "))
 
 
 def _read_maps(path: Path) -> dict[str, np.ndarray]:

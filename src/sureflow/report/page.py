@@ -1,29 +1,39 @@
 """The report of a study: one HTML file that needs nothing else, and its figures and tables as files beside it."""
 
-import html
+import base64
 import os
+import re
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
-from string import Template
+from typing import NamedTuple
 
+from jinja2 import Environment, FunctionLoader
+from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
-from sureflow.data.store import explain_writing
+from sureflow.data.disk import explain_writing
 from sureflow.files import write_atomically
-from sureflow.report.claims import judge_all
-from sureflow.report.export import FORMATS, Table, write_tables
 from sureflow.report.figures import save
 from sureflow.report.findings import Findings
 from sureflow.report.headline import headline
-from sureflow.report.sections import SECTIONS, Material, note
+from sureflow.report.sections import SECTIONS, Material
 from sureflow.report.study_figures import draw_study
-from sureflow.report.study_tables import MAKERS, all_tables
+from sureflow.report.study_tables import all_tables, table_makers
+from sureflow.report.tabular import FORMATS, Table, parts, write_tables
 
 REPORT = "report.html"
 FIGURES, TABLES = "figures", "tables"
 PICTURES = (".png", ".pdf")
-TITLE = "Errors and error bars of hypersonic flow surrogates"
+OWN = "sureflow.report/sections.html"
+
+
+class Part(NamedTuple):
+    """A section of the page."""
+
+    title: str
+    anchor: str
+    content: Markup
 
 
 def write_report(folder: Path) -> Path:
@@ -32,7 +42,7 @@ def write_report(folder: Path) -> Path:
     figures, tables = draw_study(findings), all_tables(findings)
     with explain_writing(folder):
         pictures = _write_figures(figures, folder / FIGURES)
-        _remove(folder / TABLES, MAKERS.keys() - tables.keys(), FORMATS)
+        _remove(folder / TABLES, table_makers(findings).keys() - tables.keys(), FORMATS)
         write_tables(tables.values(), folder / TABLES)
         write_atomically(folder / REPORT, render(findings, pictures, tables).encode())
     return folder / REPORT
@@ -61,30 +71,55 @@ def _remove(folder: Path, names: Iterable[str], suffixes: Iterable[str]) -> None
 
 def render(findings: Findings, pictures: Mapping[str, bytes], tables: Mapping[str, Table]) -> str:
     """The whole page, with its pictures (PNG) in it."""
-    material = Material(findings, pictures, tables, judge_all(findings))
-    sections = {name: make(material) for name, make in SECTIONS.items()}
-    sections = {name: content for name, content in sections.items() if content}
-    links = "".join(f'<a href="#{anchor(name)}">{html.escape(name)}</a> ' for name in sections)
-    body = [first_screen(material), f"<nav>{links}</nav>"]
-    body += [f'<h2 id="{anchor(name)}">{html.escape(name)}</h2>\n{content}' for name, content in sections.items()]
-    template = Template((resources.files("sureflow.report") / "page.html").read_text(encoding="utf-8"))
-    return template.substitute(title=TITLE, body="\n".join(body))
-
-
-def first_screen(material: Material) -> str:
-    results = material.findings.results
-    runs = results.data.get("runs") or {}
+    context = findings.reproduction.context
+    study = Material(findings, pictures, tables, context(findings) if context else {})
+    environment = _environment()
+    runs = findings.results.data.get("runs") or {}
     trained = f"{runs['train']} training runs" if "train" in runs else ""
-    subtitle = " · ".join(filter(None, (results.configuration.get("description"), trained)))
-    return "\n".join(
-        [
-            f"<h1>{TITLE}</h1>",
-            f'<p class="subtitle">{html.escape(subtitle)}</p>',
-            note("result", " ".join(headline(material.findings, material.judged))),
-            material.table("summary", missing="the study has no rows; run `sureflow study`."),
-        ]
+    return environment.get_template("sureflow.report/page.html").render(
+        title=findings.reproduction.title,
+        subtitle=" · ".join(filter(None, (findings.results.configuration.get("description"), trained))),
+        headline=" ".join(headline(findings)),
+        study=study,
+        sections=_sections(environment, study),
     )
+
+
+def _sections(environment: Environment, study: Material) -> list[Part]:
+    """Those of the page in their order: what was done, the reproduction's, and the general ones."""
+    reproduction = study.findings.reproduction
+    (first, opening), *general = SECTIONS.items()
+    makers = [(first, OWN, opening)]
+    makers += [(title, reproduction.template, macro) for title, macro in reproduction.sections.items()]
+    makers += [(title, OWN, macro) for title, macro in general if title not in reproduction.replaces]
+    made = []
+    for title, template, macro in makers:
+        content = getattr(environment.get_template(template).module, macro)(study)
+        if content.strip():
+            made.append(Part(title, anchor(title), content))
+    return made
 
 
 def anchor(name: str) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in name.lower())
+
+
+def _environment() -> Environment:
+    """Templates are named package/file, so that a reproduction has its own; all that they show is escaped."""
+    environment = Environment(loader=FunctionLoader(_template), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {
+        "prose": prose,
+        "cell_parts": parts,
+        "base64": lambda picture: base64.b64encode(picture).decode(),
+    }
+    return environment
+
+
+def _template(name: str) -> str:
+    package, _, file = name.partition("/")
+    return (resources.files(package) / file).read_text(encoding="utf-8")
+
+
+def prose(words: str) -> Markup:
+    """Text for the page; commands between backticks are set as code."""
+    return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(words))))

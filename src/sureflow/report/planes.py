@@ -1,5 +1,6 @@
-"""Figures over the plane of Mach number and altitude: a tile for every test run."""
+"""Figures over the parameters of the test runs: a tile for every run where there are two of them, else dots."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,55 +11,64 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from sureflow.report.figures import STYLE, draw_conditions
-from sureflow.report.findings import Findings
+from sureflow.report.figures import BLUE, GREEN, ORANGE, RED, STYLE, draw_conditions, parameter_label
+from sureflow.report.findings import MEAN, Findings
 
 COVERAGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.85, 0.95, 1.0)  # classes of the share inside 90 % intervals
 TRAINING_EDGE = "#C1121F"
+LEAST_FILLED = 0.2  # share of tiles below which dots show more
+DOTS = tuple(zip((BLUE, RED, GREEN, ORANGE, "#CC79A7", "0.3"), "osD^vP", strict=True))
+
+Place = tuple[float, ...]
 
 
 def error_plane_figure(findings: Findings) -> Figure | None:
-    """Mean absolute error of every test run over the Mach-altitude plane, on one scale for all models."""
-    found = {label: case_means(findings, label, "mae") for label in findings.shown}
-    found = {label: cases for label, cases in found.items() if cases}
+    """Mean absolute error of every test run over the parameters, on one scale for all models."""
+    found = _found(findings, "mae")
     values = [value for cases in found.values() for value in cases.values() if value > 0]
     if not values:
         return None
+    label = "mean absolute error, normalized"
+    if len(findings.parameters) != 2:
+        return _against_each(findings, found, label, scale="log")
     norm = LogNorm(min(values), max(values) if max(values) > min(values) else 2 * min(values))
-    return _planes(findings, found, "mean absolute error, normalized", norm=norm, cmap="viridis")
+    return _planes(findings, found, label, norm=norm, cmap="viridis")
 
 
 def coverage_plane_figure(findings: Findings) -> Figure | None:
-    """Share of points of every test run that lie inside their 90 % intervals, over the Mach-altitude plane."""
-    found = {label: case_means(findings, label, "coverage90") for label in findings.shown}
-    found = {label: cases for label, cases in found.items() if cases}
+    """Share of points of every test run that lie inside their 90 % intervals, over the parameters."""
+    found = _found(findings, "coverage90")
     if not found:
         return None
-    bar = "share of points inside 90 % intervals"
-    return _planes(findings, found, bar, norm=BoundaryNorm(COVERAGES, 256), cmap="cividis")
+    label = "share of points inside 90 % intervals"
+    if len(findings.parameters) != 2:
+        return _against_each(findings, found, label, target=0.9)
+    return _planes(findings, found, label, norm=BoundaryNorm(COVERAGES, 256), cmap="cividis")
 
 
-def case_means(findings: Findings, label: str, key: str) -> dict[tuple[float, float], float]:
-    """A number of every test run by (Mach number, altitude), averaged over the variables; a corner run counts once."""
+def _found(findings: Findings, key: str) -> dict[str, dict[Place, float]]:
+    found = {label: case_means(findings, label, key) for label in findings.shown}
+    return {label: cases for label, cases in found.items() if cases}
+
+
+def case_means(findings: Findings, label: str, key: str) -> dict[Place, float]:
+    """A number of every test run by its parameters, averaged over the variables; a run of two domains counts once."""
     runs = max(findings.runs(label), default=None)
-    found: dict[tuple[float, float], dict[str, float]] = {}
+    found: dict[Place, dict[str, float]] = {}
     for row in findings.results.cases:
         if row["label"] == label and row["runs"] == runs and row.get(key) is not None:
-            found.setdefault((row["mach"], row["altitude_km"]), {})[row["variable"]] = row[key]
+            place = tuple(row[name] for name in findings.parameters)
+            found.setdefault(place, {})[row["variable"]] = row[key]
     return {
-        place: by_name["mean"] if "mean" in by_name else float(np.mean(list(by_name.values())))
+        place: by_name[MEAN] if MEAN in by_name else float(np.mean(list(by_name.values())))
         for place, by_name in found.items()
     }
 
 
-def _planes(
-    findings: Findings,
-    found: dict[str, dict[tuple[float, float], float]],
-    bar_label: str,
-    **colors: Any,
-) -> Figure:
+def _planes(findings: Findings, found: Mapping[str, Mapping[Place, float]], bar_label: str, **colors: Any) -> Figure:
     columns = min(len(found), 2)
     rows = -(-len(found) // columns)
+    across, up = (parameter_label(name, findings.unit(name)) for name in findings.parameters)
     with rc_context(STYLE):
         figure = Figure(figsize=(3.7 * columns + 0.8, 2.9 * rows + 0.3), layout="constrained")
         axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
@@ -68,14 +78,15 @@ def _planes(
             image = draw_conditions(axis, conditions, values, **colors)
             _outline_training(axis, findings, *conditions.T)
             axis.set_title(findings.name(label), loc="left")
-            axis.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+            if findings.parameters[0] == "mach":
+                axis.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         for axis in axes.ravel()[len(found) :]:
             axis.set_axis_off()
         for axis in axes.ravel()[: len(found)][-columns:]:
-            axis.set_xlabel("Mach number")
+            axis.set_xlabel(across)
             axis.tick_params(labelbottom=True)
         for axis in axes[:, 0]:
-            axis.set_ylabel("altitude (km)")
+            axis.set_ylabel(up)
         assert image is not None
         bar = figure.colorbar(image, ax=axes, pad=0.015, aspect=12 * rows + 8, label=bar_label)
         bar.outline.set_visible(False)  # type: ignore[operator]
@@ -86,27 +97,29 @@ def _planes(
     return figure
 
 
-def _filled(cases: dict[tuple[float, float], float]) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of the Mach numbers and altitudes that occur, with NaN where no run was tested, so that they make tiles."""
-    mach, altitude = (sorted({place[axis] for place in cases}) for axis in (0, 1))
-    places = [(m, a) for m in mach for a in altitude]
+def _filled(cases: Mapping[Place, float]) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs of the values that occur, with NaN where no run was tested, so that they make tiles; if those are few, none."""
+    across, up = (sorted({place[axis] for place in cases}) for axis in (0, 1))
+    places: list[Place] = [(one, other) for one in across for other in up]
+    if len(cases) < LEAST_FILLED * len(places):
+        places = list(cases)
     return np.array(places, float), np.array([cases.get(place, np.nan) for place in places])
 
 
-def training_box(findings: Findings) -> tuple[tuple[float, float], tuple[float, float]] | None:
-    """Mach numbers and altitudes between which the training runs lie, where the split says so."""
+def training_box(findings: Findings) -> list[tuple[float, float]] | None:
+    """Values of the two parameters between which the training runs lie, where the split says so."""
     split = findings.results.configuration.get("split") or {}
-    mach, altitude = split.get("mach"), split.get("altitude_km")
-    return (tuple(mach), tuple(altitude)) if mach and altitude else None
+    box = [split.get(name) for name in findings.parameters]
+    return [(float(low), float(high)) for low, high in box] if all(box) else None  # type: ignore[misc]
 
 
-def _outline_training(axis: Axes, findings: Findings, mach: np.ndarray, altitude: np.ndarray) -> None:
+def _outline_training(axis: Axes, findings: Findings, across: np.ndarray, up: np.ndarray) -> None:
     """Around the tiles of the training region, half a tile outside of its outermost conditions."""
     box = training_box(findings)
     if box is None:
         return
     corners = []
-    for (low, high), values in zip(box, (mach, altitude), strict=True):
+    for (low, high), values in zip(box, (across, up), strict=True):
         half = 0.5 * np.diff(np.unique(values)).min() if len(np.unique(values)) > 1 else 0.5
         corners.append((low - half, high + half))
     (left, right), (low, high) = corners
@@ -114,3 +127,37 @@ def _outline_training(axis: Axes, findings: Findings, mach: np.ndarray, altitude
         axis.add_patch(
             Rectangle((left, low), right - left, high - low, fill=False, edgecolor=shade, linewidth=width, zorder=3)
         )
+
+
+def _against_each(
+    findings: Findings,
+    found: Mapping[str, Mapping[Place, float]],
+    label: str,
+    *,
+    scale: str = "linear",
+    target: float | None = None,
+) -> Figure:
+    """A number of every test run against each parameter, a panel for each."""
+    columns = min(3, len(findings.parameters))
+    rows = -(-len(findings.parameters) // columns)
+    with rc_context(STYLE):
+        figure = Figure(figsize=(3.4 * columns + 1.2, 2.8 * rows + 0.6), layout="constrained")
+        axes = figure.subplots(rows, columns, sharey=True, squeeze=False)
+        for place, name in enumerate(findings.parameters):
+            axis = axes.ravel()[place]
+            for (shade, marker), (model, cases) in zip(DOTS, found.items(), strict=False):
+                x = [condition[place] for condition in cases]
+                style = {"color": shade, "marker": marker, "markersize": 3.5, "alpha": 0.7, "linestyle": "none"}
+                axis.plot(x, list(cases.values()), **style, label=findings.name(model))
+            if target is not None:
+                axis.axhline(target, color="0.4", linewidth=0.9, dashes=(4, 3))
+            axis.set_yscale(scale)
+            axis.set_xlabel(parameter_label(name, findings.unit(name)))
+            axis.grid(color="0.92", linewidth=0.6)
+            axis.set_axisbelow(True)
+        for axis in axes.ravel()[len(findings.parameters) :]:
+            axis.set_axis_off()
+        for axis in axes[:, 0]:
+            axis.set_ylabel(label)
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
+    return figure

@@ -1,13 +1,11 @@
 """The tables of a study."""
 
-from collections.abc import Callable, Iterable, Sequence
-from statistics import fmean, pstdev
+from collections.abc import Iterable, Sequence
 
 from sureflow.evaluate.results import Row
-from sureflow.report import paper
-from sureflow.report.claims import judge_all
-from sureflow.report.export import Measured, Table
-from sureflow.report.findings import BOTH, DOMAIN_NAMES, REGION_NAMES, Findings
+from sureflow.report.findings import MEAN, Findings, region_name
+from sureflow.report.reproductions import TableMaker
+from sureflow.report.tabular import Measured, Table
 
 UQ_NAMES = {
     "deterministic": "none",
@@ -16,8 +14,9 @@ UQ_NAMES = {
     "gp": "GP",
     "loo": "leave-one-out",
 }
-SCALING_NAMES = {"none": "none", "freestream": "free stream", "log-density": "log density"}
-COORDINATE_NAMES = {"xr": "x, r", "body-fitted": "body-fitted"}
+SCALING_NAMES = {"freestream": "free stream", "log-density": "log density"}
+PHYSICAL_NAMES = ("physical", "xr")  # what version 1 of the results called them comes second
+COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 def best_of(values: Iterable[float | None]) -> float | None:
@@ -26,18 +25,24 @@ def best_of(values: Iterable[float | None]) -> float | None:
 
 
 def summary_table(findings: Findings) -> Table:
-    """The first screen: error and miscalibration of the paper's kinds and the default model, by domain."""
+    """The first screen: error and miscalibration of the models that are compared, by domain."""
     rows = [(findings.name(label), *_pairs(findings, label, findings.shown)) for label in findings.shown]
-    pooled = " Out-of-domain pools the four domains before it." if findings.outer else ""
+    outer = len(findings.outer)
+    pooled = f" Out-of-domain pools the {counted(outer)} domains before it." if outer > 1 else ""
     caption = (
         "Mean absolute error and then the miscalibration area (0 is perfect, 0.5 the worst), in normalized space, "
         f"averaged over the state variables.{pooled} Bold: the lowest error of a column."
     )
-    return Table("summary", caption, ("model", *_headings(findings.columns)), tuple(rows), "miscalibration")
+    return Table("summary", caption, ("model", *headings(findings, findings.columns)), tuple(rows), "miscalibration")
 
 
-def _headings(domains: Sequence[str]) -> list[str]:
-    return [DOMAIN_NAMES[domain] for domain in domains]
+def counted(count: int) -> str:
+    """'four'."""
+    return COUNTS[count] if count < len(COUNTS) else str(count)
+
+
+def headings(findings: Findings, domains: Sequence[str]) -> list[str]:
+    return [findings.domain_name(domain) for domain in domains]
 
 
 def _pairs(findings: Findings, label: str, labels: Sequence[str]) -> list[Measured]:
@@ -55,110 +60,55 @@ def _pair(findings: Findings, label: str, domain: str, runs: int | None = None) 
     return Measured(findings.value("mae", label, domain, runs=runs), companion=area)
 
 
-def appendix_table(findings: Findings) -> Table:
-    """The paper's table beside ours, with the spread over the variables."""
-    rows = []
-    for kind in findings.kinds:
-        for domain in findings.domains:
-            printed, ours = paper.TABLE[kind][domain], findings.row(kind, domain) or {}
-            least_printed = best_of(paper.TABLE[other][domain].mae for other in paper.KINDS)
-            least = best_of(findings.value("mae", other, domain) for other in findings.kinds)
-            rows.append(
-                (
-                    findings.name(kind),
-                    DOMAIN_NAMES[domain],
-                    Measured(printed.mae, printed.mae_spread, best=printed.mae == least_printed),
-                    Measured(ours.get("mae"), ours.get("mae_spread"), best=ours.get("mae") == least is not None),
-                    Measured(printed.miscalibration, printed.miscalibration_spread, decimals=2),
-                    Measured(ours.get("miscalibration"), ours.get("miscalibration_spread"), decimals=2),
-                )
-            )
-    caption = (
-        "Mean absolute error over all points of a domain and miscalibration area, averaged over the four state variables, "
-        "± their standard deviation over the variables, in normalized space. The paper's columns are its printed appendix "
-        "table, computed on its own CFD data. Bold: the lowest error of a domain."
-    )
-    header = ("model", "domain", "MAE, paper", "MAE, here", "miscalibration, paper", "miscalibration, here")
-    return Table("appendix", caption, header, tuple(rows))
-
-
-def draws_table(findings: Findings) -> Table | None:
-    """Whether the ranking of the paper's kinds depends on which runs were drawn for testing."""
-    draws = {kind: findings.draws(kind) for kind in findings.kinds}
-    seeds = set.intersection(*map(set, draws.values())) if draws else set()
-    if len(seeds) < 2:
-        return None
-    places = [(seed, domain) for seed in sorted(seeds) for domain in findings.domains]
-    least = {
-        place: best_of(findings.value("mae", draws[kind][place[0]], place[1]) for kind in draws) for place in places
-    }
-    rows = []
-    for kind, labels in draws.items():
-        cells = [_over_draws(findings, [labels[seed] for seed in sorted(seeds)], d) for d in findings.columns]
-        wins = sum(findings.value("mae", labels[seed], domain) == least[seed, domain] for seed, domain in places)
-        rows.append((findings.name(kind), *cells, f"{wins} of {len(places)}"))
-    caption = (
-        f"The same networks with {len(seeds)} draws of the test runs: mean absolute error, its mean ± standard deviation "
-        "over the draws, and then the mean miscalibration area, in normalized space. The last column counts the draws and "
-        "domains in which a kind errs least."
-    )
-    header = ("model", *_headings(findings.columns), "lowest error in")
-    return Table("draws", caption, header, tuple(rows), "miscalibration")
-
-
-def _over_draws(findings: Findings, labels: Sequence[str], domain: str) -> Measured:
-    errors, areas = (
-        [value for label in labels if (value := findings.value(key, label, domain)) is not None]
-        for key in ("mae", "miscalibration")
-    )
-    if not errors:
-        return Measured(None)
-    return Measured(fmean(errors), pstdev(errors), companion=fmean(areas) if areas else None)
-
-
 def leaderboard_table(findings: Findings) -> Table:
     """Every model, from the most runs that it was trained on: error and miscalibration by domain, the best first."""
-    rows = []
-    labels = [label for label in findings.labels if "split_seed" not in findings.settings(label)]
-    for label in sorted(labels, key=lambda label: _rank(findings, label)):
+    rows, labels = [], findings.competing
+    for label in sorted(labels, key=findings.rank):
         seconds = Measured(findings.training_seconds(label), decimals=1)
-        about = (*_about(findings.described(label)), findings.runs(label)[-1])
+        about = (*_about(findings, findings.described(label)), findings.runs(label)[-1])
         rows.append((findings.name(label), *about, *_pairs(findings, label, labels), seconds))
-    if findings.kinds:
-        rows.append(_printed_row(findings.columns))
     caption = (
         "Every model of this study, ordered by out-of-domain error (in-domain where no other runs were tested): mean "
         "absolute error and then the miscalibration area, over the whole field, in normalized space. Bold: the lowest "
         "error of a column."
     )
-    if findings.kinds:
-        caption += " The last row is the paper's ensemble as printed, on its own data."
-    header = ("model", "error bars", "scaling; coordinates", "runs", *_headings(findings.columns), "training (s)")
+    domains = headings(findings, findings.columns)
+    header = ("model", "error bars", "scaling; coordinates", "runs", *domains, "training (s)")
     return Table("leaderboard", caption, header, tuple(rows), "miscalibration")
 
 
-def _about(row: Row) -> tuple[str, str]:
+def _about(findings: Findings, row: Row) -> tuple[str, str]:
     """What gives the error bars, and what the model sees; whole-field models see no coordinates."""
-    bars: str = row["uq"]
-    seen = [SCALING_NAMES[row["scaling"]]]
-    if row["coordinates"] is not None:
-        seen.append(COORDINATE_NAMES[row["coordinates"]])
+    bars, scaling, coordinates = row["uq"], row["scaling"], row["coordinates"]
+    seen = [SCALING_NAMES.get(scaling, scaling)]
+    if coordinates in PHYSICAL_NAMES:
+        seen.append(", ".join(findings.fact("axes") or ()) or "physical")
+    elif coordinates is not None:
+        seen.append(coordinates)
     return UQ_NAMES.get(bars, bars), "; ".join(seen)
 
 
-def _rank(findings: Findings, label: str) -> float:
-    for domain in reversed(findings.both):
-        mae = findings.value("mae", label, domain)
-        if mae is not None:
-            return mae
-    return float("inf")
+def error_table(findings: Findings) -> Table | None:
+    """Errors of the models that are compared, by variable and domain, in physical units where these are known."""
+    scales, units = _scales(findings)
+    rows = []
+    for label in findings.shown:
+        for domain in findings.columns:
+            errors = [findings.value("mae", label, domain, name) for name in findings.variables]
+            cells = (Measured(None if e is None else e * scale) for e, scale in zip(errors, scales, strict=True))
+            rows.append((findings.name(label), findings.domain_name(domain), *cells))
+    titles = (f"{name} ({unit})" if unit else name for name, unit in zip(findings.variables, units, strict=True))
+    space = "normalized space" if set(scales) == {1.0} else "physical units"
+    caption = f"Mean absolute error by variable and domain, in {space}."
+    return Table("errors", caption, ("model", "domain", *titles), tuple(rows))
 
 
-def _printed_row(domains: Sequence[str]) -> tuple:
-    """The paper's ensemble; the paper does not pool the outer domains."""
-    printed = [paper.TABLE["ensemble"].get(domain) for domain in domains]
-    cells = (Measured(line.mae, companion=line.miscalibration) if line else Measured(None) for line in printed)
-    return ("Ensemble, as printed", "ensemble", "none; x, r", paper.TRAINING_RUNS, *cells, Measured(None))
+def _scales(findings: Findings) -> tuple[list[float], list[str]]:
+    """What an error of 1 is, by variable, and its unit; ones and nothing where the units are not known."""
+    std, units = (findings.results.data.get("space") or {}).get("std", ()), findings.fact("fields") or {}
+    if len(std) != len(findings.variables) or not all(units.get(name) for name in findings.variables):
+        return [1.0] * len(findings.variables), [""] * len(findings.variables)
+    return list(std), [units[name] for name in findings.variables]
 
 
 def learning_table(findings: Findings) -> Table:
@@ -174,61 +124,63 @@ def learning_table(findings: Findings) -> Table:
         "by the number of training runs. Fewer runs than all are chosen to fill the training region."
     )
     return Table(
-        "learning_curves", caption, ("model", "runs", *_headings(findings.both)), tuple(rows), "miscalibration"
+        "learning_curves", caption, ("model", "runs", *headings(findings, findings.both)), tuple(rows), "miscalibration"
     )
 
 
 def coverage_table(findings: Findings) -> Table:
     """What the error bars are worth: observed shares inside intervals, in the whole field and the disturbed flow."""
     rows = []
-    labels = [*findings.shown, *(["evidential-epistemic"] if "evidential-epistemic" in findings.labels else [])]
-    for label in labels:
-        for domain in BOTH:
+    for label in findings.shown_with_parts:
+        for domain in findings.both:
             for region in ("all", "disturbed"):
                 row = findings.row(label, domain, region=region)
                 if row is None or row.get("coverage90") is None:
                     continue
                 shares = (Measured(row.get(key), unit="%") for key in ("coverage50", "coverage90", "coverage95"))
                 scores = (Measured(row.get(key)) for key in ("miscalibration", "mean_std", "mae", "z_rms", "crps"))
-                place = (DOMAIN_NAMES[domain], REGION_NAMES[region])
+                place = (findings.domain_name(domain), region_name(region))
                 rows.append((findings.name(label), *place, *shares, *scores))
     caption = (
         "Share of points inside central 50, 90 and 95 % intervals (mean over runs), miscalibration area, mean standard "
         "deviation beside the mean absolute error, root mean square of error/std (z-RMS; 1 is right, over 1 the bars are "
         "too narrow) and continuous ranked probability score (CRPS; lower is better), averaged over the variables, in "
-        "normalized space. The disturbed flow has a pressure over 1.01 times that of the free stream."
+        "normalized space."
     )
+    if "disturbed" in findings.regions:
+        caption += " The disturbed flow has a pressure over 1.01 times that of the free stream."
     header = (
         "model", "domain", "region", "in 50 %", "in 90 %", "in 95 %", "miscalibration", "mean std", "MAE", "z-RMS", "CRPS",
     )  # fmt: skip
     return Table("coverage", caption, header, tuple(rows))
 
 
-def region_table(findings: Findings) -> Table:
-    """Where in the flow a model errs, and whether its bars know."""
-    rows = []
+def region_table(findings: Findings) -> Table | None:
+    """Where in the field a model errs, and whether its bars know."""
+    rows, domain = [], findings.columns[0]
+    first = findings.variables[0]
     for label in findings.shown:
-        for region, name in REGION_NAMES.items():
-            row = findings.row(label, "in_domain", region=region)
+        for region in findings.regions:
+            row = findings.row(label, domain, region=region)
             if row is None or region in ("all", "disturbed"):
                 continue
-            u1 = findings.row(label, "in_domain", "u1", region) or {}
+            alone = findings.row(label, domain, first, region) or {}
             rows.append(
                 (
                     findings.name(label),
-                    name,
+                    region_name(region),
                     Measured(row.get("mae")),
                     Measured(row.get("mean_std")),
                     Measured(row.get("coverage90"), unit="%"),
-                    Measured(u1.get("mae")),
-                    Measured(u1.get("mean_std")),
+                    Measured(alone.get("mae")),
+                    Measured(alone.get("mean_std")),
                 )
             )
     caption = (
         "Mean absolute error, mean standard deviation and share of points inside 90 % intervals by region of the flow, "
-        "in-domain test runs, averaged over the variables and for u1 alone, in normalized space."
+        f"{findings.domain_name(domain)} test runs, averaged over the variables and for {first} alone, in normalized space."
     )
-    header = ("model", "region", "MAE", "mean std", "in 90 %", "MAE of u1", "mean std of u1")
+    header = ("model", "region", "MAE", "mean std", "in 90 %", f"MAE of {first}", f"mean std of {first}")
     return Table("regions", caption, header, tuple(rows))
 
 
@@ -237,77 +189,66 @@ def relative_error_table(findings: Findings) -> Table:
     rows = []
     for label in findings.labels:
         for domain in findings.columns:
-            for variable in ("u1", "u2", "rho", "T", "mean"):
+            for variable in (*findings.variables, MEAN):
                 row = findings.row(label, domain, variable)
                 if row is not None:
                     keys = ("relative_error", "relative_error_q25", "relative_error_q75", "miscalibration")
                     cells = (Measured(row.get(key)) for key in keys)
-                    rows.append((findings.name(label), DOMAIN_NAMES[domain], variable, *cells, row["n_runs"]))
+                    rows.append((findings.name(label), findings.domain_name(domain), variable, *cells, row["n_runs"]))
     caption = (
         "Relative error of a run (mean and quartiles over the test runs) and miscalibration area, by variable, in "
         "normalized space."
     )
     header = (
-        "model",
-        "domain",
-        "variable",
-        "relative error",
-        "lower quartile",
-        "upper quartile",
-        "miscalibration",
-        "runs",
-    )
+        "model", "domain", "variable", "relative error", "lower quartile", "upper quartile", "miscalibration", "runs",
+    )  # fmt: skip
     return Table("relative_errors", caption, header, tuple(rows))
 
 
 def selection_table(findings: Findings) -> Table | None:
-    """The search for what the paper does not give."""
+    """The search for training settings."""
     selection = findings.results.selection
     candidates = selection.get("candidates") or []
     if not candidates:
         return None
     chosen = selection.get("chosen") or {}
     search = findings.results.configuration.get("selection") or {}
-    keys = ("learning_rate", "batch", "schedule")
+    keys = [key for key in candidates[0] if key != "mae"]
     rows = []
     for candidate in sorted(candidates, key=lambda c: (c["mae"] is None, c["mae"])):
         taken = all(candidate[key] == chosen.get(key) for key in keys)
         error = "diverged" if candidate["mae"] is None else Measured(candidate["mae"], best=taken)
-        rows.append((f"{candidate['learning_rate']:g}", candidate["batch"], candidate["schedule"], error))
+        tried = (f"{value:g}" if isinstance(value, float) else value for value in (candidate[key] for key in keys))
+        rows.append((*tried, error))
     caption = (
-        f"Learning rate, batch and schedule, which the paper does not give: mean absolute error of the deterministic model "
+        f"Candidates for the training settings: mean absolute error of the deterministic model "
         f"after {search.get('epochs', 'some')} epochs on {search.get('held_out', 'some')} training runs that were held out, "
         "in normalized space. Bold: taken for all networks of the study."
     )
-    header = ("learning rate", "batch (points)", "schedule", "MAE on held-out runs")
-    return Table("selection", caption, header, tuple(rows))
+    titles = ("batch (points)" if key == "batch" else key.replace("_", " ") for key in keys)
+    return Table("selection", caption, (*titles, "MAE on held-out runs"), tuple(rows))
 
 
-def claims_table(findings: Findings) -> Table:
-    """What became of every claim of the paper."""
-    rows = [
-        (claim.statement, claim.source, claim.criterion, found.verdict.value, found.words)
-        for claim, found in judge_all(findings)
-    ]
-    caption = "The paper's claims, in our words, what we take them to mean, and what these runs say of them."
-    return Table("claims", caption, ("claim", "where", "tested as", "verdict", "what we found"), tuple(rows))
-
-
-MAKERS: dict[str, Callable[[Findings], Table | None]] = {
+MAKERS: dict[str, TableMaker] = {
     "summary": summary_table,
-    "appendix": appendix_table,
-    "draws": draws_table,
+    "errors": error_table,
     "leaderboard": leaderboard_table,
     "learning_curves": learning_table,
     "coverage": coverage_table,
     "regions": region_table,
     "relative_errors": relative_error_table,
     "selection": selection_table,
-    "claims": claims_table,
 }
+
+
+def table_makers(findings: Findings) -> dict[str, TableMaker | None]:
+    """What makes the tables of a study; nothing makes those that its reproduction leaves out."""
+    return {**MAKERS, **findings.reproduction.tables}
 
 
 def all_tables(findings: Findings) -> dict[str, Table]:
     """Every table that has rows, by name."""
-    made = {name: make(findings) for name, make in MAKERS.items()}
+    if not findings.labels:
+        return {}
+    made = {name: make(findings) for name, make in table_makers(findings).items() if make is not None}
     return {name: table for name, table in made.items() if table is not None and table.rows}

@@ -4,45 +4,47 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sureflow.data.dataset import Dataset
-from sureflow.data.scaling import best_scaling
-from sureflow.data.split import PaperDomains, RandomRuns
+from sureflow.data.splits import SPLITS, RandomRuns, Split
+from sureflow.data.store import open_runs
 from sureflow.errors import SureflowError
 from sureflow.evaluate.results import Row
-from sureflow.study.settings import Entry, StudySettings
+from sureflow.models.contract import MODELS
+from sureflow.study.agenda import Entry, StudySettings
 
-MODELS = ("interpolation", "pod-gp", "pod-deeponet")
-TEST_SHARE = 0.2  # of runs that do not span the paper's domains
+TEST_SHARE = 0.2  # of the runs, where no split is given
 
 
-def curve_settings(store: Path, models: Sequence[str], sizes: Sequence[int]) -> StudySettings:
-    """The study that draws the curve: every model on so many space-filling runs of the training set, and on all of them."""
-    dataset = Dataset.from_store(store)
-    dataset.require_trainable()
-    split = _split(dataset)
-    available = int(split(dataset).train.sum())
+def curve_models() -> list[str]:
+    """The models that are quick enough to be fitted to many numbers of runs."""
+    return [name for name in MODELS if MODELS[name].capabilities.refits_quickly]
+
+
+def curve_settings(
+    store: Path, models: Sequence[str], sizes: Sequence[int], split: str | None = None
+) -> StudySettings:
+    """The study that draws the curve: every model on so many space-filling runs of the training set, and on all of them.
+
+    `split` is the kind of one that is registered; without it, a share of the runs is drawn for testing.
+    """
+    unknown = next((name for name in models if name not in curve_models()), None)
+    if unknown is not None:
+        raise SureflowError(f"models: {unknown!r} is not one of {', '.join(curve_models())}")
+    runs = open_runs(store)
+    runs.require_trainable()
+    divided: Split = RandomRuns(max(1, round(TEST_SHARE * len(runs)))) if split is None else SPLITS[split]()
+    available = int(divided(runs).train.sum())
     used = sorted({*(size for size in sizes if size < available), available})
-    scaling = best_scaling(dataset)
-    entries = [_entry(model, scaling, size, available) for model in models for size in used]
+    entries = [_entry(model, size, available) for model in models for size in used]
     return StudySettings(
-        description=f"Learning curves of {store.name}", runs=store.resolve(), split=split, models=tuple(entries)
+        description=f"Learning curves of {store.name}", runs=store.resolve(), split=divided, models=tuple(entries)
     )
 
 
-def _entry(model: str, scaling: str, size: int, available: int) -> Entry:
-    values: dict[str, Any] = {"label": model, "model": {"name": model}, "scaling": scaling, "calibrate": True}
+def _entry(model: str, size: int, available: int) -> Entry:
+    values: dict[str, Any] = {"label": model, "model": {"name": model}, "calibrate": True}
     if size < available:
         values |= {"label": f"{model}-{size}", "series": model, "runs": size}
     return Entry.model_validate(values)
-
-
-def _split(dataset: Dataset) -> PaperDomains | RandomRuns:
-    """The paper's domains where the runs span them, else a share of the runs drawn for testing."""
-    try:
-        PaperDomains()(dataset)
-        return PaperDomains()
-    except SureflowError:
-        return RandomRuns(test_runs=max(1, round(TEST_SHARE * len(dataset.parameters))))
 
 
 def curve_table(rows: Sequence[Row]) -> list[Row]:

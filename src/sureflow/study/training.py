@@ -4,28 +4,32 @@ import json
 import math
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sureflow import artifact
-from sureflow.choose import ComparisonSettings, compare
-from sureflow.data.dataset import FEWEST_RUNS, Dataset
 from sureflow.data.normalize import Standard
-from sureflow.data.split import Mask
+from sureflow.data.runs import FEWEST_RUNS, Runs
+from sureflow.data.splits import Mask
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
-from sureflow.learn import CHECKPOINT, learn
-from sureflow.models import FieldModelSettings
-from sureflow.study.settings import AnyRecipe, Entry, Selection, vars_of
+from sureflow.models.contract import EpochReport
+from sureflow.samplers import Ensemble
+from sureflow.study.agenda import Entry, Selection
 from sureflow.study.stages import Stage
 from sureflow.study.work import Study
-from sureflow.surrogate import Surrogate
+from sureflow.surrogate.artifact import MANIFEST, save
+from sureflow.surrogate.calibrate import CannotCalibrate, calibrate
+from sureflow.surrogate.fit import Listener, make_surrogate
+from sureflow.surrogate.learning import CHECKPOINT, learn
+from sureflow.surrogate.model import Surrogate
+from sureflow.surrogate.specification import Specification
+from sureflow.train import Networks, TrainSettings
 from sureflow.train.events import jsonl_sink
-from sureflow.train.loop import Diverged, EpochReport, Recipe, TrainSettings
-from sureflow.trust import calibrate
+from sureflow.train.loop import Diverged
+from sureflow.validation import plain
 
 CHOSEN = ("learning_rate", "batch", "schedule")
 SCORE = "score.json"
@@ -43,68 +47,44 @@ def follow_epochs(study: Study, stage: str, words: str, epochs: int) -> Callable
     return follow
 
 
-def train_model(study: Study, entry: Entry, train: TrainSettings, training: Dataset) -> None:
+def train_model(study: Study, entry: Entry, train: TrainSettings, training: Runs) -> None:
     """One model of the study; networks leave checkpoints, so that a killed training goes on where it was."""
     name = f"train {entry.label}"
     folder = study.folder / "models" / entry.label
-    recipe = entry.recipe(train)
-    inputs = {"training": training.checksum, **described(recipe), "coordinates": entry.coordinates}
-    if entry.scaling != "none":
-        inputs["scaling"] = entry.scaling
-    if entry.calibrate:
-        inputs["calibrate"] = True
+    spec = entry.specification(train)
+    inputs = {"training": training.checksum, **plain(spec)} | ({"calibrate": True} if entry.calibrate else {})
 
     def make() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         forget_other_training(folder, inputs)
-        chosen = recipe
-        if isinstance(chosen, ComparisonSettings):
-            chosen = compare(training, chosen, entry.scaling).settings
-        surrogate = learn(
-            training,
-            chosen,
-            entry.coordinates,
-            scaling=entry.scaling,
-            folder=folder,
-            on_epoch=follow(study, name, chosen, folder / EVENTS, training.names),
-        )
+        follow = follow_training(study, name, spec, folder / EVENTS, training.names)
+        surrogate = make_surrogate(training, spec, folder=folder, listener=Listener(epoch=follow))
         if entry.calibrate:
             surrogate = calibrated(study, name, surrogate, training)
-        artifact.save(surrogate, folder)
+        save(surrogate, folder, overwrite=True)
 
-    outputs = [f"models/{entry.label}/{file}" for file in (artifact.MANIFEST, artifact.WEIGHTS)]
-    study.stage(Stage(name, inputs, outputs, make, temporary=[f"models/{entry.label}/{CHECKPOINT}"]))
+    study.stage(
+        Stage(name, inputs, [f"models/{entry.label}/{MANIFEST}"], make, temporary=[f"models/{entry.label}/{CHECKPOINT}"])
+    )
 
 
-def calibrated(study: Study, name: str, surrogate: Surrogate, training: Dataset) -> Surrogate:
-    """With bars fitted by folds over the training runs; as it is, and said so, where these are too few."""
+def calibrated(study: Study, name: str, surrogate: Surrogate, training: Runs) -> Surrogate:
+    """With bars fitted by folds over the training runs; unchanged, and said so, where these are too few."""
     try:
-        return calibrate(surrogate, training, folds=True)
-    except SureflowError as error:
+        return calibrate(surrogate, training, folds=True, quantities=False)
+    except CannotCalibrate as error:
         study.watch.say(f"{name}: not calibrated, since {error}")
         return surrogate
 
 
-def described(recipe: AnyRecipe) -> dict[str, Any]:
-    """What is learned, as plain values."""
-    if not isinstance(recipe, Recipe):
-        return {"model": asdict(recipe)}  # type: ignore[call-overload]
-    return {
-        "model": asdict(recipe.model),
-        "head": asdict(recipe.head),
-        "members": recipe.members,
-        "train": vars_of(recipe.train),
-    }
-
-
-def follow(
-    study: Study, name: str, recipe: Recipe | FieldModelSettings, events: Path, variables: tuple[str, ...]
+def follow_training(
+    study: Study, name: str, spec: Specification, events: Path, variables: tuple[str, ...]
 ) -> Callable[[EpochReport], None]:
     """Events of every epoch to a file, and progress of the whole."""
-    if not isinstance(recipe, Recipe):
+    if not isinstance(spec.model, Networks):
         return lambda report: None
     sink = jsonl_sink(events, variables)
-    progress = follow_epochs(study, name, name, recipe.train.epochs)
+    progress = follow_epochs(study, name, name, spec.model.train.epochs)
 
     def on_epoch(report: EpochReport) -> None:
         sink(report)
@@ -114,7 +94,7 @@ def follow(
 
 
 def forget_other_training(folder: Path, inputs: dict[str, Any]) -> None:
-    """Whoever changed the settings of a study said so: a checkpoint of the old ones, or of nobody knows what, is no use."""
+    """Start afresh unless the folder is known to hold a training of these inputs: another checkpoint is of no use."""
     path = folder / "inputs.json"
     wanted = (json.dumps(inputs, indent=1) + "\n").encode()
     if not path.exists() or path.read_bytes() != wanted:
@@ -123,12 +103,12 @@ def forget_other_training(folder: Path, inputs: dict[str, Any]) -> None:
     write_atomically(path, wanted)
 
 
-def select(study: Study, training: Dataset) -> TrainSettings:
-    """The training settings of the study, with what the paper does not give chosen by validation on training runs."""
+def select(study: Study, training: Runs) -> TrainSettings:
+    """The training settings of the study, with those that it leaves open chosen by validation on training runs."""
     search, train = study.settings.selection, study.settings.train
     if search is None:
         return train
-    held_out = draw_held_out(search, len(training.parameters))
+    held_out = draw_held_out(search, len(training))
     candidates = list(search.candidates(train))
     for number, candidate in enumerate(candidates):
         try_candidate(study, number, candidate, training, held_out, len(candidates))
@@ -149,36 +129,30 @@ def draw_held_out(search: Selection, n_runs: int) -> Mask:
 
 
 def try_candidate(
-    study: Study, number: int, candidate: TrainSettings, training: Dataset, held_out: Mask, of: int
+    study: Study, number: int, candidate: TrainSettings, training: Runs, held_out: Mask, count: int
 ) -> None:
     """Train the deterministic model with one choice and keep its error on the held-out runs; none if it diverges."""
     name, place = f"selection {number}", f"selection/{number}"
-    entry, folder = study.settings.deterministic, study.folder / place
-    recipe = entry.recipe(candidate)
-    assert isinstance(recipe, Recipe)
-    recipe = replace(recipe, members=1, train=candidate)
+    folder = study.folder / place
+    spec = study.settings.deterministic.spec
+    assert isinstance(spec.model, Networks)
+    spec = replace(spec, model=replace(spec.model, sampler=Ensemble(1), train=candidate))
 
     def make() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         forget_other_training(folder, inputs)
-        follow = follow_epochs(study, name, f"selection {number + 1} of {of}", candidate.epochs)
-        space = Standard.fit(training.fields, axis=(0, 2))
+        follow = follow_epochs(study, name, f"selection {number + 1} of {count}", candidate.epochs)
+        space = Standard.of_fields(training)
         try:
-            surrogate = learn(training.select(~held_out), recipe, entry.coordinates, folder=folder, on_epoch=follow)
+            surrogate = learn(training.select(~held_out), spec, folder=folder, progress=follow)
             error = validation_error(surrogate, training.select(held_out), space)
         except Diverged as reason:
-            study.watch.say(f"{name}: counts as lost, since {str(reason).partition(':')[0]}")
+            study.watch.say(f"{name}: not eligible, since {str(reason).partition(':')[0]}")
             error = None
         score = {key: getattr(candidate, key) for key in CHOSEN} | {"mae": error}
         write_atomically(folder / SCORE, (json.dumps(score) + "\n").encode())
 
-    inputs = {
-        "training": training.checksum,
-        "candidate": vars_of(candidate),
-        "model": asdict(entry.model),
-        "coordinates": entry.coordinates,
-        "held_out": np.flatnonzero(held_out).tolist(),
-    }
+    inputs = {"training": training.checksum, **plain(spec), "held_out": np.flatnonzero(held_out).tolist()}
     study.stage(Stage(name, inputs, [f"{place}/{SCORE}"], make, temporary=[f"{place}/{CHECKPOINT}"]))
 
 
@@ -198,9 +172,9 @@ def best(found: list[dict[str, Any]]) -> dict[str, Any]:
     return min(finished, key=lambda score: score["mae"])
 
 
-def validation_error(surrogate: Surrogate, held_out: Dataset, space: Standard) -> float:
+def validation_error(surrogate: Surrogate, held_out: Runs, space: Standard) -> float:
     """Mean absolute error in normalized space over all variables, to six digits."""
-    error = surrogate.predictive(held_out.parameters).mean - held_out.fields
+    error = np.asarray(surrogate.raw_predictive(held_out.parameters).mean) - held_out.array()
     mean = float(np.mean(np.abs(error) / space.std[:, None]))
     if not math.isfinite(mean):
         raise Diverged(f"the error on the held-out runs is {mean}: lower train.learning_rate and train again")

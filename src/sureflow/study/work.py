@@ -10,13 +10,14 @@ import numpy as np
 
 from sureflow.campaign.run import provenance_path, read_jobs
 from sureflow.campaign.versions import difference, versions
-from sureflow.data.store import RunStore
+from sureflow.data.store import open_store
 from sureflow.files import write_atomically
 from sureflow.report.findings import PROVENANCE
 from sureflow.runtime import machine
-from sureflow.study.settings import AnyRecipe, StudySettings
+from sureflow.study.agenda import StudySettings
 from sureflow.study.stages import Stage
-from sureflow.train.loop import Recipe
+from sureflow.surrogate.specification import Specification
+from sureflow.train import Networks
 
 RUNS = "runs.zarr"
 
@@ -45,17 +46,18 @@ class Costs:
             for number, _ in enumerate(settings.selection.candidates(train)):
                 self._add(f"selection {number}", samples * PER_SAMPLE)
         for entry in settings.models:
-            self._add(f"train {entry.label}", self._training(entry.recipe(train), cells, entry.runs or n_train))
+            self._add(f"train {entry.label}", self._training(entry.specification(train), cells, entry.runs or n_train))
         for entry in settings.models:
             self._add(f"evaluate {entry.label}", n_train * cells * 4 * max(1, entry.networks) * PER_PREDICTION)
         self._add("results", 0.0)
         self._add("report", REPORT_COST)
 
-    def _training(self, recipe: AnyRecipe, cells: int, n_train: float) -> float:
-        if not isinstance(recipe, Recipe):
+    def _training(self, spec: Specification, cells: int, n_train: float) -> float:
+        if not isinstance(spec.model, Networks):
             return FIELD_MODEL_COST
-        per_run = cells if recipe.train.points_per_run == "all" else recipe.train.points_per_run
-        return recipe.train.epochs * n_train * per_run * 4 * recipe.members * PER_SAMPLE
+        train = spec.model.train
+        per_run = cells if train.points_per_run == "all" else train.points_per_run
+        return train.epochs * n_train * per_run * 4 * spec.model.sampler.members * PER_SAMPLE
 
     def _add(self, name: str, cost: float) -> None:
         self.before[name], self.cost[name] = self.total, cost
@@ -65,14 +67,14 @@ class Costs:
 def _size(settings: StudySettings) -> tuple[int, int]:
     """Points of a run, and runs."""
     if settings.runs is not None:
-        store = RunStore.open(settings.runs)
-        return int(np.prod(store.shape)), len(store.status())
+        store = open_store(settings.runs)
+        return store.n_points, len(store.status())
     campaign = settings.load_campaign()
     return int(np.prod(campaign.mesh.cells)), len(campaign.pairs())
 
 
 @dataclass(frozen=True)
-class Watch:
+class Audience:
     """Who follows a study: `say` hears what is done and why, `advance` how much of the whole cost is behind.
 
     `skipped` hears that a stage took no time, so that the pace of the others is not taken from it.
@@ -90,7 +92,7 @@ class Study:
 
     folder: Path
     settings: StudySettings
-    watch: Watch
+    watch: Audience
     costs: Costs
     clock: dict[str, float] = field(default_factory=dict)
     begun_with: Mapping[str, str] = field(default_factory=dict)
@@ -103,7 +105,7 @@ class Study:
         """Run a stage unless what it made is there and made from the same."""
         reason = stage.to_do(self.folder)
         if reason is None:
-            self.watch.say(f"{stage.name}: as it was")
+            self.watch.say(f"{stage.name}: unchanged")
             self.watch.skipped()
             return
         self.watch.say(stage.name + ("" if reason == "to do" else f": done again, since {reason}"))

@@ -1,5 +1,6 @@
 """Training: all members and all variables in one compiled program."""
 
-from sureflow.train.loop import EpochReport, Recipe, Training, TrainSettings, fit, initial_state, train_epoch
+from sureflow.train.networks import Networks
+from sureflow.train.recipe import Recipe, TrainSettings
 
-__all__ = ["EpochReport", "Recipe", "TrainSettings", "Training", "fit", "initial_state", "train_epoch"]
+__all__ = ["Networks", "Recipe", "TrainSettings"]

@@ -3,9 +3,28 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from sureflow.data.normalize import TrainingView
+from sureflow.models.contract import View
+
+
+class TrainingView(eqx.Module):
+    """Runs as they lie on the device, in float32; one block of `fields` per variable."""
+
+    coordinates: Float[Array, "point coordinate"] | Float[Array, "case point coordinate"]
+    parameters: Float[Array, "case parameter"]
+    fields: Float[Array, "variable case point"]
+
+    @classmethod
+    def of(cls, view: View) -> "TrainingView":
+        """Variable by variable, so that no second float64 copy is held."""
+        fields = np.empty((view.fields.shape[1], len(view.fields), view.fields.shape[2]), np.float32)
+        for variable, block in enumerate(fields):
+            block[:] = view.fields[:, variable]
+        return cls(
+            jnp.asarray(view.coordinates, jnp.float32), jnp.asarray(view.inputs, jnp.float32), jnp.asarray(fields)
+        )
 
 
 class EpochOrder(eqx.Module):
@@ -43,4 +62,6 @@ def gather(
     view: TrainingView, variable: Int[Array, ""], run: Int[Array, " sample"], point: Int[Array, " sample"]
 ) -> tuple[Float[Array, "sample coordinate"], Float[Array, "sample parameter"], Float[Array, " sample"]]:
     """Coordinates, parameters and true values of one variable at the drawn samples."""
-    return view.coordinates[point], view.parameters[run], view.fields[variable, run, point]
+    shared = view.coordinates.ndim == 2
+    x = view.coordinates[point] if shared else view.coordinates[run, point]
+    return x, view.parameters[run], view.fields[variable, run, point]

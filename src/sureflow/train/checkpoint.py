@@ -9,10 +9,12 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from sureflow.data.normalize import TrainingView
-from sureflow.errors import SureflowError
+from sureflow.errors import Exists, SureflowError
 from sureflow.files import write_atomically
-from sureflow.train.loop import EpochReport, Recipe, Training, initial_state
+from sureflow.models.contract import EpochReport
+from sureflow.train.batching import TrainingView
+from sureflow.train.loop import Training, initial_state
+from sureflow.train.recipe import Recipe
 from sureflow.train.tensors import from_tensors, to_tensors
 
 HISTORY = "history."
@@ -42,8 +44,8 @@ def load_checkpoint(path: Path, view: TrainingView, recipe: Recipe, fingerprint:
     """The training of a checkpoint that belongs to this experiment and these data."""
     file = _open(path)
     if fingerprint_of(path) != fingerprint:
-        raise SureflowError(
-            f"{path} belongs to another experiment or other data: choose another output folder, or pass --overwrite"
+        raise Exists(
+            f"{path} belongs to another experiment or other data: choose another folder, or remove it"
         )
     tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
     parts = {name.removeprefix(HISTORY): tensors.pop(name) for name in list(tensors) if name.startswith(HISTORY)}

@@ -9,7 +9,7 @@ import numpy as np
 
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
-from sureflow.train.loop import EpochReport
+from sureflow.models.contract import EpochReport
 
 Sink = Callable[[EpochReport], None]
 

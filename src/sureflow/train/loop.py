@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass as plain_dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,51 +12,21 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, UInt32
-from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
-from pydantic.dataclasses import dataclass
 
-from sureflow.data.normalize import TrainingView
 from sureflow.errors import SureflowError
-from sureflow.heads import AnyHead
-from sureflow.models import AnyModel, map_networks, network_shares
-from sureflow.train.batching import EpochOrder, gather, steps_per_epoch
-from sureflow.validation import STRICT
+from sureflow.heads import Head
+from sureflow.models.contract import EpochReport
+from sureflow.models.network import NetworkSettings, map_networks, network_shares
+from sureflow.train.batching import EpochOrder, TrainingView, gather, steps_per_epoch
+from sureflow.train.recipe import Recipe
 
 ADAM = optax.scale_by_adam()
 
 # Share of the learning rate that is left, by how much of the training is done.
-SCHEDULES: dict[str, Callable[[Float[Array, ""]], Float[Array, ""]]] = {
-    "constant": jnp.ones_like,
-    "cosine": lambda progress: 0.5 * (1 + jnp.cos(jnp.pi * progress)),
+SCHEDULES: dict[str, Callable[[Any], Any]] = {
+    "constant": optax.constant_schedule(1.0),
+    "cosine": optax.cosine_decay_schedule(1.0, decay_steps=1),
 }
-
-
-@dataclass(frozen=True, config=STRICT)
-class TrainSettings:
-    """How to train. Epochs and weight decay are the paper's; what it does not give is our choice, the learning rate by
-    validation in the reference study.
-
-    An epoch visits every training run at `points_per_run` freshly drawn points. Weight decay is
-    decoupled from the gradient (AdamW, Loshchilov & Hutter 2019).
-    """
-
-    epochs: PositiveInt = 97
-    points_per_run: PositiveInt | Literal["all"] = 512
-    batch: PositiveInt = 512
-    learning_rate: PositiveFloat = 1e-2
-    schedule: Literal["constant", "cosine"] = "cosine"
-    weight_decay: NonNegativeFloat = 1e-4
-    seed: NonNegativeInt = 0
-
-
-@plain_dataclass(frozen=True)
-class Recipe:
-    """All that fixes the training of one set of networks, besides the data: hashable, so that it selects a program."""
-
-    model: AnyModel
-    head: AnyHead
-    members: int
-    train: TrainSettings
 
 
 class TrainState(eqx.Module):
@@ -70,15 +40,7 @@ class Diverged(SureflowError):
     """Training that came to numbers that are not finite."""
 
 
-@plain_dataclass(frozen=True)
-class EpochReport:
-    """Means over one epoch of every loss part, per member and variable."""
-
-    epoch: int
-    parts: dict[str, Float[np.ndarray, "member variable"]]
-
-
-@plain_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Training:
     """A training as far as it has come: what a checkpoint holds and what `fit` ends with."""
 
@@ -95,7 +57,7 @@ def initial_state(view: TrainingView, recipe: Recipe) -> TrainState:
     """Independent weights for every member and variable. NumPy makes them, so that there is nothing to compile."""
     n_coordinates, n_parameters, n_variables = _sizes(view)
     weights = [
-        recipe.model.build(n_coordinates, n_parameters, recipe.head.n_outputs, np.random.default_rng(seed))
+        recipe.network.build(n_coordinates, n_parameters, recipe.head.n_outputs, np.random.default_rng(seed))
         for seed in network_seeds(recipe.train.seed, recipe.members, n_variables)
     ]
     stacked = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *eqx.filter(weights, eqx.is_array))
@@ -117,7 +79,8 @@ def train_epoch(
 
     def train_share(share: tuple[TrainState, UInt32[Array, "network 2"], Int[Array, " network"]]):
         options = {"schedule": recipe.train.schedule, "batch": recipe.train.batch, "n_steps": n_steps}
-        trained = _train_epoch(*share, view, epoch, rates, model=recipe.model, head=recipe.head, **options)
+        kinds = {"network": recipe.network, "head": recipe.head, "random": recipe.sampler.random}
+        trained = _train_epoch(*share, view, epoch, rates, **kinds, **options)
         return jax.block_until_ready(trained)
 
     return _in_shares(train_share, (state, key_data, variable))
@@ -144,7 +107,7 @@ class Rates(eqx.Module):
     total_steps: int
 
 
-@partial(jax.jit, static_argnames=("model", "head", "schedule", "batch", "n_steps"), donate_argnames="state")
+@partial(jax.jit, static_argnames=("network", "head", "random", "schedule", "batch", "n_steps"), donate_argnames="state")
 def _train_epoch(
     state: TrainState,
     key_data: UInt32[Array, "network 2"],
@@ -153,8 +116,9 @@ def _train_epoch(
     epoch: Int[Array, ""],
     rates: Rates,
     *,
-    model: AnyModel,
-    head: AnyHead,
+    network: NetworkSettings,
+    head: Head,
+    random: bool,
     schedule: str,
     batch: int,
     n_steps: int,
@@ -163,16 +127,17 @@ def _train_epoch(
     which a step-by-step sweep over forty networks would flush every time.
     """
     _, n_runs, n_points = view.fields.shape
-    static = network_skeleton(model, head, *_sizes(view)[:2])
+    static = network_skeleton(network, head, *_sizes(view)[:2])
 
     def train_network(weights, moments, key_data, variable):
         key = jax.random.fold_in(jax.random.wrap_key_data(key_data), epoch)
         order = EpochOrder.draw(key, n_runs, n_points)
 
         def loss(weights, index, progress):
-            network = eqx.combine(weights, static)
+            answer = jax.vmap(eqx.combine(weights, static))
             x, psi, truth = gather(view, variable, *order.batch(index, batch))
-            parts = jax.vmap(head.loss_parts, (0, 0, None))(jax.vmap(network)(x, psi), truth, progress)
+            keys = (jax.random.split(jax.random.fold_in(key, index), batch),) if random else ()
+            parts = jax.vmap(head.loss_parts, (0, 0, None))(answer(x, psi, *keys), truth, progress)
             means = jax.tree.map(jnp.mean, parts)
             return means["loss"], means
 
@@ -182,6 +147,7 @@ def _train_epoch(
             gradient, parts = jax.grad(loss, has_aux=True)(weights, index, progress)
             direction, moments = ADAM.update(gradient, moments)
             rate = rates.learning_rate * SCHEDULES[schedule](progress)
+            # AdamW, with rates that are arguments of the program.
             weights = jax.tree.map(lambda w, d: w - rate * (d + rates.weight_decay * w), weights, direction)
             return (weights, moments), parts
 
@@ -192,25 +158,25 @@ def _train_epoch(
     return TrainState(weights, moments), parts
 
 
-def network_skeleton(model: AnyModel, head: AnyHead, n_coordinates: int, n_parameters: int) -> Any:
+def network_skeleton(network: NetworkSettings, head: Head, n_coordinates: int, n_parameters: int) -> Any:
     """A network without its weights: all that a program needs to know of it besides them."""
-    return eqx.filter(_any_network(model, head, n_coordinates, n_parameters), eqx.is_array, inverse=True)
+    return eqx.filter(_any_network(network, head, n_coordinates, n_parameters), eqx.is_array, inverse=True)
 
 
 def weight_shapes(recipe: Recipe, n_coordinates: int, n_parameters: int, n_variables: int) -> Any:
     """The form of the weights of all networks."""
     networks = recipe.members * n_variables
-    one = eqx.filter(_any_network(recipe.model, recipe.head, n_coordinates, n_parameters), eqx.is_array)
+    one = eqx.filter(_any_network(recipe.network, recipe.head, n_coordinates, n_parameters), eqx.is_array)
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((networks, *leaf.shape), leaf.dtype), one)
 
 
-def _any_network(model: AnyModel, head: AnyHead, n_coordinates: int, n_parameters: int) -> Any:
-    return model.build(n_coordinates, n_parameters, head.n_outputs, np.random.default_rng(0))
+def _any_network(network: NetworkSettings, head: Head, n_coordinates: int, n_parameters: int) -> Any:
+    return network.build(n_coordinates, n_parameters, head.n_outputs, np.random.default_rng(0))
 
 
 def _sizes(view: TrainingView) -> tuple[int, int, int]:
     """Coordinates, parameters and variables."""
-    return view.coordinates.shape[1], view.parameters.shape[1], view.fields.shape[0]
+    return view.coordinates.shape[-1], view.parameters.shape[1], view.fields.shape[0]
 
 
 def _steps(view: TrainingView, recipe: Recipe) -> int:
@@ -219,7 +185,7 @@ def _steps(view: TrainingView, recipe: Recipe) -> int:
     return steps_per_epoch(n_runs, n_points if wanted == "all" else min(wanted, n_points), recipe.train.batch)
 
 
-def fit(
+def train(
     view: TrainingView,
     recipe: Recipe,
     *,

@@ -1,0 +1,104 @@
+"""The arrays of a store of schema version 2."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+from jaxtyping import Float
+from numpy.typing import DTypeLike
+from zarr.codecs import Crc32cCodec, ZstdCodec
+
+from sureflow.data.header import Header
+from sureflow.data.meshes import Geometry, Points, Topology
+from sureflow.data.schema import SCHEMA, SCHEMA_VERSION, Status
+from sureflow.validation import plain
+
+CELLS = ("connectivity", "offsets", "types")
+BODY_FITTED_ARRAY = "body_fitted"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """All of a store that is settled before its first run. With `is_moving`, every run brings a geometry like this one."""
+
+    header: Header
+    parameters: Float[np.ndarray, "case parameter"]
+    topology: Topology
+    geometry: Geometry
+    is_moving: bool = False
+    described: Mapping[str, Points] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    dtype: DTypeLike = "float64"
+
+
+def create_array(
+    group: zarr.Group, name: str, dims: Sequence[str], shape: Sequence[int], dtype: DTypeLike, **attributes: Any
+) -> zarr.Array:
+    """An array of fill values; what has a case has one chunk for each."""
+    kind = np.dtype(dtype)
+    return group.create_array(
+        name,
+        shape=tuple(shape),
+        chunks=(1, *shape[1:]) if dims[0] == "case" else tuple(shape),
+        dtype=kind,
+        # NaN and -1 tell what is missing from what was written.
+        fill_value=np.nan if kind.kind == "f" else 0 if name == "status" else -1,
+        dimension_names=tuple(dims),
+        compressors=[ZstdCodec(level=3), Crc32cCodec()],
+        attributes=attributes,
+    )
+
+
+def create_status(group: zarr.Group, cases: int) -> zarr.Array:
+    """Cases that are all to do."""
+    meaning = {str(int(status)): status.words for status in Status}
+    return create_array(group, "status", ("case",), (cases,), "int8", meaning=meaning)
+
+
+def write_contents(path: Path, contents: Contents) -> None:
+    """A store whose cases are all to do."""
+    header, geometry = contents.header, contents.geometry
+    cases, n_points = len(contents.parameters), len(geometry.points)
+    group = zarr.create_group(path, zarr_format=3, attributes=group_attributes(contents))
+
+    def array(name: str, dims: Sequence[str], shape: Sequence[int], dtype: DTypeLike = "float64", **attributes: Any):
+        return create_array(group, name, dims, shape, dtype, **attributes)
+
+    def named(items: Sequence[Any]) -> dict[str, list[str]]:
+        return {"names": [item.name for item in items], "units": [item.unit for item in items]}
+
+    parameters = named(header.parameters)
+    array("parameters", ("case", "parameter"), contents.parameters.shape, **parameters)[:] = contents.parameters
+    for name, values in (("points", geometry.points), ("nodes", geometry.nodes)):
+        if values is None:
+            continue
+        dims = ("point" if name == "points" else "node", "axis")
+        if contents.is_moving:
+            array(name, ("case", *dims), (cases, *values.shape), names=list(header.axes))
+        else:
+            array(name, dims, values.shape, names=list(header.axes))[:] = values
+    if contents.topology.cells is not None:
+        for name in CELLS:
+            values = getattr(contents.topology.cells, name)
+            array(name, ("corner" if name == "connectivity" else name,), values.shape, values.dtype)[:] = values
+    for points in contents.described.values():
+        array(BODY_FITTED_ARRAY, ("point", "coordinate"), points.shape)[:] = points
+    fields = named(header.fields)
+    array("fields", ("case", "variable", "point"), (cases, len(header.fields), n_points), contents.dtype, **fields)
+    if header.numbers:
+        array("numbers", ("case", "number"), (cases, len(header.numbers)), **named(header.numbers))
+    create_status(group, cases)
+
+
+def group_attributes(contents: Contents) -> dict[str, Any]:
+    topology = contents.topology
+    return {
+        "schema": SCHEMA,
+        "schema_version": SCHEMA_VERSION,
+        "header": plain(contents.header),
+        "topology": {"kind": topology.kind, "shape": None if topology.shape is None else list(topology.shape)},
+        "versions": dict(contents.versions),
+    }

@@ -1,0 +1,272 @@
+"""Runs on disk: a Zarr v3 group with one chunk a case in every array of cases, so that no run is ever half there.
+
+Zarr writes a chunk beside its place and renames it, and a case's status is written last: whatever interrupts a write, a
+case is either finished or still to do. There are as many cases as `status` is long, which grows last of all arrays when
+cases are added. Every chunk carries a CRC32C, and what is missing is read as NaN, so that damage is noticed on reading.
+"""
+
+import hashlib
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import zarr
+from jaxtyping import Float
+
+from sureflow.data.disk import KEPT, explain_reading, explain_writing, flush, read_marks
+from sureflow.data.header import Header
+from sureflow.data.layout import BODY_FITTED_ARRAY, CELLS, Contents, create_status, write_contents
+from sureflow.data.meshes import BODY_FITTED, Cells, Geometry, Points, Topology
+from sureflow.data.reader import StoreReader
+from sureflow.data.schema import SCHEMA_VERSION, Status, first_difference
+from sureflow.errors import Exists, SureflowError
+from sureflow.files import write_atomically
+from sureflow.validation import plain, validated
+
+Fields = Float[np.ndarray, "variable *point"]
+PER_CASE = ("parameters", "fields", "numbers", "points", "nodes")  # status, which is written last, not among them
+
+
+class RunStore(StoreReader):
+    """One store of runs, open for reading, or for writing whole cases."""
+
+    @classmethod
+    def create(cls, path: Path, contents: Contents) -> "RunStore":
+        """Make the store beside its place and move it there whole; what is at `path` already is never touched."""
+        making = path.with_name(f".{path.name}.{uuid.uuid4().hex}.making")
+        try:
+            with explain_writing(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_contents(making, contents)
+                making.rename(path)
+        except BaseException:
+            shutil.rmtree(making, ignore_errors=True)
+            raise
+        return cls.open(path, writable=True)
+
+    @classmethod
+    def open(cls, path: Path, *, writable: bool = False) -> "RunStore":
+        """Open a store of this version after looking at its marks and the shape of its arrays."""
+        version = read_marks(path)["schema_version"]
+        if version != SCHEMA_VERSION:
+            raise SureflowError(
+                f"{path} has schema version {version} and cannot be added to: save its runs as another store first"
+            )
+        with explain_reading(path, "its metadata"):
+            store = cls(path, zarr.open_group(path, mode="r+" if writable else "r"))
+            store.check()
+        return store
+
+    def check(self) -> None:
+        """Refuse metadata that do not fit together; arrays of cases may be longer than `status` after a kill."""
+        cases, header = len(self), self.header
+        shape, kind = (self.attributes["topology"][name] for name in ("shape", "kind"))
+        if (kind == "structured") != (shape is not None):
+            raise ValueError(f"a {kind} mesh has the shape {shape}")
+        n_axes = len(header.axes)
+        expected: dict[str, tuple[int, ...]] = {
+            "parameters": (cases, len(header.parameters)),
+            "fields": (cases, len(header.fields), self.n_points),
+            "points": (*([cases] if self.is_moving else []), self.n_points, n_axes),
+        }
+        if header.numbers:
+            expected["numbers"] = (cases, len(header.numbers))
+        for name, wanted in expected.items():
+            found = self.array(name).shape
+            if found[1:] != wanted[1:] or found[0] < wanted[0]:
+                raise ValueError(f"{name} has the shape {found} instead of {wanted}")
+        if not isinstance(self.attributes.get("versions"), dict):
+            raise ValueError("it does not say its versions")
+
+    # What is in it
+
+    def read_header(self) -> Header:
+        return validated(Header, self.attributes["header"], f"the header of {self.path}")
+
+    def read_topology(self) -> Topology:
+        topology = self.attributes["topology"]
+        if topology["kind"] != "unstructured":
+            return Topology(None if topology["shape"] is None else tuple(topology["shape"]))
+        arrays = [self.whole(name) for name in CELLS]
+        with explain_reading(self.path, "cells"):
+            if any((array < 0).any() for array in arrays):
+                raise ValueError("part of them is missing")
+        return Topology(cells=Cells(*arrays))
+
+    @property
+    def is_moving(self) -> bool:
+        return self.array("points").ndim == 3
+
+    def read_described(self) -> dict[str, Points]:
+        return {BODY_FITTED: self.complete(BODY_FITTED_ARRAY)} if BODY_FITTED_ARRAY in self.group else {}
+
+    def parameters(self) -> Float[np.ndarray, "case parameter"]:
+        return self.complete("parameters", len(self))
+
+    def read_geometry(self, case: int | None) -> Geometry:
+        found: dict[str, np.ndarray] = {}
+        for name in ("points", "nodes"):
+            if name in self.group:
+                with explain_reading(self.path, name if case is None else f"the {name} of case {case}"):
+                    found[name] = np.asarray(self.array(name)[... if case is None else case])
+                    if not np.isfinite(found[name]).all():
+                        raise ValueError("part of them is missing")
+        return Geometry(**found)
+
+    def checksum(self) -> str:
+        digest = hashlib.sha256()
+        status = self.status()
+        digest.update(_bytes(self.parameters()) + _bytes(status))
+        finished = [int(case) for case in np.flatnonzero(status)]
+        for case in finished if self.is_moving else [0]:
+            for values in self.geometry(case).arrays():
+                digest.update(_bytes(values))
+        for case in finished:
+            digest.update(_bytes(self.fields(case)))
+        return digest.hexdigest()
+
+    # Writing
+
+    def write(
+        self, case: int, fields: Fields, numbers: Mapping[str, float], status: Status, geometry: Geometry | None = None
+    ) -> None:
+        """Keep a finished case; its status goes last."""
+        self._write_values(case, fields, numbers, status, geometry)
+        with explain_writing(self.path, KEPT):
+            self.array("status")[case] = int(status)
+
+    def forget(self, case: int) -> None:
+        """Make a case one to do again; its status goes first."""
+        with explain_writing(self.path, KEPT):
+            self.array("status")[case] = 0
+            for name in self._of_cases:
+                if name != "parameters":
+                    self.array(name)[case] = np.nan
+
+    def append(self, parameters: Float[np.ndarray, "case parameter"]) -> range:
+        """Add cases that are to do, and say which they are. Nobody else may write to the store meanwhile."""
+        cases = self._make_room(parameters)
+        with explain_writing(self.path, KEPT):
+            self._grow("status", cases.stop)
+        return cases
+
+    def add(
+        self,
+        parameters: Float[np.ndarray, "case parameter"],
+        runs: Iterable[tuple[Fields, Mapping[str, float], Geometry | None]],
+    ) -> range:
+        """Add converged runs: all of them, or none if something interrupts. Nobody else may write to the store meanwhile."""
+        cases = self._make_room(parameters)
+        for case, (fields, numbers, geometry) in zip(cases, runs, strict=True):
+            self._write_values(case, fields, numbers, Status.CONVERGED, geometry)
+        with explain_writing(self.path, KEPT):
+            converged = _status_chunk(Status.CONVERGED)
+            (self.path / "status/c").mkdir(exist_ok=True)
+            for case in cases:
+                write_atomically(self.path / f"status/c/{case}", converged)
+            self._grow("status", cases.stop)
+        return cases
+
+    def sweep(self, cases: Iterable[int]) -> None:
+        """Remove what interrupted writes of these cases left beside their chunks."""
+        with explain_writing(self.path, KEPT):
+            for case in cases:
+                folders = [self.path / name / "c" / str(case) for name in self._of_cases]
+                leftovers = [file for folder in folders for file in folder.rglob("*.partial")]
+                for file in [*leftovers, *(self.path / "status/c").glob(f"{case}.*.partial")]:
+                    file.unlink(missing_ok=True)
+
+    @property
+    def _of_cases(self) -> list[str]:
+        """The arrays that have a chunk for every case, without `status`."""
+        shared = () if self.is_moving else ("points", "nodes")
+        return [name for name in PER_CASE if name in self.group and name not in shared]
+
+    def _write_values(
+        self, case: int, fields: Fields, numbers: Mapping[str, float], status: Status, geometry: Geometry | None
+    ) -> None:
+        names = [number.name for number in self.header.numbers]
+        if sorted(numbers) != sorted(names):
+            raise SureflowError(f"case {case} has the numbers {list(numbers)}, and the store keeps {names}: give those")
+        values = {"fields": np.asarray(fields).reshape(len(self.header.fields), -1)}
+        if names:
+            values["numbers"] = np.array([numbers[name] for name in names], float)
+        if geometry is not None:
+            values |= {"points": geometry.points} | ({} if geometry.nodes is None else {"nodes": geometry.nodes})
+        if status is Status.CONVERGED:
+            self._require_complete(case, values)
+        with explain_writing(self.path, KEPT):
+            for name, array in values.items():
+                self.array(name)[case] = array
+                self._flush(name, case)
+
+    def _require_complete(self, case: int, values: Mapping[str, np.ndarray]) -> None:
+        for name in ["fields", *(["points"] if self.is_moving else [])]:
+            if name not in values or not np.isfinite(values[name]).all():
+                raise SureflowError(f"case {case} has missing or non-finite {name}, and cannot be kept as converged")
+
+    def _make_room(self, parameters: Float[np.ndarray, "case parameter"]) -> range:
+        """Lengthen all arrays of cases but `status`, and drop what a kill may have left where they grow."""
+        cases = range(len(self), len(self) + len(parameters))
+        with explain_writing(self.path, KEPT):
+            for name in self._of_cases:
+                self._grow(name, cases.start)
+                self._grow(name, cases.stop)
+            for chunk in (self.path / "status/c").glob("*"):
+                if not chunk.name.isdigit() or int(chunk.name) >= cases.start:
+                    chunk.unlink()
+            self.array("parameters")[cases.start : cases.stop] = parameters
+            for case in cases:
+                self._flush("parameters", case)
+        return cases
+
+    def _grow(self, name: str, length: int) -> None:
+        array = self.array(name)
+        array.resize((length, *array.shape[1:]))
+        flush(self.path / name / "zarr.json")
+
+    def _flush(self, name: str, case: int) -> None:
+        flush(self.path.joinpath(name, "c", str(case), *["0"] * (self.array(name).ndim - 1)))
+
+    # What may be added
+
+    def refuse_other_contents(self, contents: Contents) -> None:
+        """Refuse to add runs that were made otherwise than those that are here."""
+        difference = self.difference(contents)
+        if difference:
+            raise Exists(f"{self.path} was made with other settings: {difference}: choose another path")
+
+    def difference(self, contents: Contents) -> str | None:
+        """What first distinguishes these runs from others; None if nothing does."""
+        return next(filter(None, self._differences(contents)), None)
+
+    def _differences(self, contents: Contents) -> Iterator[str | None]:
+        yield first_difference(contents.header.made_by, self.header.made_by, "")
+        wanted, stored = (header | {"made_by": None} for header in (plain(contents.header), plain(self.header)))
+        yield first_difference(wanted, stored, "")
+        there, here = self.parameters().tolist(), contents.parameters.tolist()
+        if len(there) != len(here):
+            yield f"the number of conditions is {len(there)} there and {len(here)} here"
+        names = ", ".join(self.header.parameter_names)
+        for case, (one, other) in enumerate(zip(there, here, strict=True)):
+            yield first_difference(other, one, f"condition {case} ({names})")
+        if self.topology != contents.topology or self.is_moving != contents.is_moving:
+            yield "the cells are not connected alike"
+        if not self.is_moving:
+            pairs = zip(self.geometry().arrays(), contents.geometry.arrays(), strict=False)
+            if not all(np.array_equal(one, other) for one, other in pairs):
+                yield "the mesh nodes are not the same"
+
+
+def _status_chunk(status: Status) -> bytes:
+    """The file of one status, which is the same for every case."""
+    with tempfile.TemporaryDirectory(prefix="sureflow-") as folder:
+        create_status(zarr.create_group(folder, zarr_format=3), 1)[0] = int(status)
+        return (Path(folder) / "status/c/0").read_bytes()
+
+
+def _bytes(values: np.ndarray) -> bytes:
+    return np.ascontiguousarray(values).tobytes()

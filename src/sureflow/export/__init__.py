@@ -1,0 +1,1 @@
+"""Predictions and solutions as files for other programs."""

@@ -1,0 +1,170 @@
+"""The contract of a model: settings that fit to a view of the runs, and a fitted model that predicts.
+
+Everything is in normalized space. What distinguishes models beyond this contract is said by their `Capabilities`, never by
+their class. A model of your own is two small classes and `@MODELS.add`.
+"""
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from jaxtyping import Float
+from threadpoolctl import threadpool_limits
+
+from sureflow.data.meshes import Topology
+from sureflow.errors import SureflowError
+from sureflow.predictive import Predictive
+from sureflow.registry import SettingsRegistry
+
+Inputs = Float[np.ndarray, "case parameter"]
+Fields = Float[np.ndarray, "case variable point"]
+Samples = Float[np.ndarray, "sample case variable point"]
+# Of points that all runs share, or of each run.
+Coordinates = Float[np.ndarray, "point coordinate"] | Float[np.ndarray, "case point coordinate"]
+
+
+@dataclass(frozen=True)
+class View:
+    """Runs as a model learns from them: what it is given, what it shall answer, and where in space that is.
+
+    `fields` are float64 in memory; those of runs too large for that are mapped from a file, in the precision of the runs.
+    `shape` is how the values of one field lie in a structured block, slowest index first.
+    """
+
+    inputs: Inputs
+    fields: Fields
+    coordinates: Coordinates
+    names: tuple[str, ...]
+    topology: Topology = Topology()
+    shape: tuple[int, ...] | None = None
+
+    @property
+    def sizes(self) -> "Sizes":
+        return Sizes(self.inputs.shape[1], self.coordinates.shape[-1], len(self.names))
+
+
+class Sizes(NamedTuple):
+    """The numbers that the shapes of a model's arrays follow from, besides its settings."""
+
+    inputs: int
+    coordinates: int
+    fields: int
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a model can do, and what it needs."""
+
+    refits_quickly: bool = False  # so that calibration and comparison may fit it again for every fold
+    resumes: bool = False  # leaves checkpoints while it is fitted, and goes on from them
+    anywhere: bool = False  # predicts at any coordinates, not at the points of the runs alone
+    needs_structured_mesh: bool = False
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """Means over one epoch of every loss part, per member and variable."""
+
+    epoch: int
+    parts: Mapping[str, Float[np.ndarray, "member variable"]]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a model that resumes keeps its state, and the data and settings that this state belongs to."""
+
+    path: Path
+    fingerprint: str
+
+
+Progress = Callable[[EpochReport], None]
+
+
+def unheard(report: EpochReport) -> None:
+    """Progress that nobody follows."""
+
+
+class FittedModel(ABC):
+    """A model that has learned. By default it is a frozen dataclass of arrays, which is all that an artifact keeps of it."""
+
+    @abstractmethod
+    def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
+        """Mean and parts (case, variable, point). A model of whole fields answers at the points of the runs alone."""
+
+    @property
+    def has_samples(self) -> bool:
+        """Whether it can draw possible fields."""
+        return False
+
+    def samples(self, inputs: Inputs, coordinates: Coordinates, count: int, rng: np.random.Generator) -> Samples:
+        """Possible fields, each one whole: `count` draws, or at most all members."""
+        raise SureflowError("this model has no samples: train an ensemble, or a model that can draw fields")
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Row by row in memory, as files hold them: the order of a sum, and so its last bit, must not change on loading."""
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        return {name: np.ascontiguousarray(getattr(self, name)) for name in names}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        names = {field.name for field in fields(cls)}  # type: ignore[arg-type]
+        if names != set(arrays):
+            raise SureflowError(f"a {cls.__name__} has the arrays {sorted(names)}; found: {sorted(arrays)}")
+        return cls(**arrays)
+
+
+class ModelSettings(ABC):
+    """All that fixes a model besides the data: hashable, declared with `@settings`."""
+
+    name: ClassVar[str]
+    uq: ClassVar[str]  # where its error bars come from
+    capabilities: ClassVar[Capabilities] = Capabilities()
+    fitted: ClassVar[type[FittedModel]]
+
+    @abstractmethod
+    def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> FittedModel:
+        """The model of these runs, which are at distinct conditions."""
+
+    def restore(self, arrays: Mapping[str, np.ndarray], sizes: Sizes) -> FittedModel:
+        """The fitted model that had these arrays."""
+        return self.fitted.from_arrays(arrays)
+
+    @property
+    def title(self) -> str:
+        """The name by which people know the model."""
+        return self.name
+
+
+MODELS: SettingsRegistry[ModelSettings] = SettingsRegistry("model", ModelSettings)
+
+
+def varying(inputs: Inputs) -> np.ndarray:
+    """Mask of the parameters that vary over the runs; the others say nothing about the fields."""
+    return np.ptp(inputs, axis=0) > 0
+
+
+def require_enough_runs(inputs: Inputs, model: str) -> None:
+    """As many runs as a straight line over all varying parameters takes, and one to spare."""
+    n_varying = int(varying(inputs).sum())
+    if n_varying == 0:
+        raise SureflowError(f"all {len(inputs)} runs are at one condition: {model} needs a parameter that varies")
+    fewest = n_varying + 2
+    if len(inputs) < fewest:
+        raise SureflowError(
+            f"{len(inputs)} runs are too few for {model} over {n_varying} parameters: it needs {fewest}"
+        )
+
+
+def on_one_thread(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep BLAS from using threads: for matrices of a few hundred rows, waiting for each other costs them far more."""
+
+    @functools.wraps(function)
+    def limited(*arguments: Any, **options: Any) -> Any:
+        with threadpool_limits(1, user_api="blas"):
+            return function(*arguments, **options)
+
+    return limited

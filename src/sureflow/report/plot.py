@@ -1,0 +1,123 @@
+"""A picture of a prediction or of a solution: every field beside its standard deviation."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from sureflow.data.header import ADDED
+from sureflow.errors import SureflowError
+from sureflow.export.exporters import EXPORTERS
+from sureflow.export.field_mesh import FieldMesh, mesh_of
+from sureflow.report.canvas import Panel, Plane, axis_label, draw_fields, largest_seen
+from sureflow.report.figures import BLUE, STYLE, save, written
+
+if TYPE_CHECKING:
+    import xarray
+
+DENSITY_UNIT = "kg/m3"  # densities span decades between the free stream and a cold wall
+WITHIN = 1.6449  # standard deviations within which 90 % of a normal distribution lies
+
+
+def plot(dataset: "xarray.Dataset", variable: str | None = None) -> Figure:
+    """Draw a prediction or solution with units and equal axes; `variable` is the field to draw, by default all are.
+
+    Fields with a standard deviation have it beside them. Fields over a line are drawn as curves with 90 % intervals.
+
+    >>> import sureflow as sf                                                  # doctest: +SKIP
+    >>> field = sf.load("model/").predict(mach=25, altitude_km=46)             # doctest: +SKIP
+    >>> sf.plot(field, "T").savefig("temperature.png")                         # doctest: +SKIP
+    """
+    mesh = mesh_of(dataset)
+    names = field_names(mesh.names)
+    if variable is not None:
+        if variable not in names:
+            raise SureflowError(f"variable={variable!r} is not one of {', '.join(names)}")
+        names = [variable]
+    if len(mesh.axes) == 1:
+        return _curves(dataset, mesh, names)
+    plane = Plane(mesh)
+    panels = [panel for name in names for panel in _panels(dataset, plane, name)]
+    return draw_fields(plane, panels, title=_title(dataset))
+
+
+def write_picture(dataset: "xarray.Dataset", path: Path) -> None:
+    save(plot(dataset), path)
+
+
+EXPORTERS.register(".png", write_picture)
+
+
+def field_names(names: Sequence[str]) -> list[str]:
+    """The names of fields without those of their error bars."""
+    bars = tuple(name + ending for name in names for ending in ADDED)
+    return [name for name in names if not name.startswith(bars)]
+
+
+def titled(name: str, unit: str) -> str:
+    """'T (K)'."""
+    return written(name) + (f" ({unit})" if unit not in ("", "1") else "")
+
+
+def field_panel(name: str, unit: str, values: np.ndarray) -> Panel:
+    """A field as it is drawn where nothing is known but its unit."""
+    dense = unit == DENSITY_UNIT and bool(np.nanmin(values) > 0)
+    return Panel(titled(name, unit), values, logarithmic=dense, clipped=dense)
+
+
+def flow_panel(name: str, unit: str, values: np.ndarray) -> Panel:
+    """Fields of our own solver in the units that people use; any other field as it is."""
+    match name, unit:
+        case "u1", "m/s":
+            return Panel("axial velocity $u_1$ (km/s)", values / 1e3)
+        case "u2", "m/s":
+            return Panel("radial velocity $u_2$ (km/s)", values / 1e3)
+        case "rho", "kg/m3":
+            return Panel("density $\\rho$ (g/m³)", 1e3 * values, "magma", logarithmic=True, clipped=True)
+        case "T", "K":
+            return Panel("temperature $T$ (kK)", values / 1e3, "inferno")
+    return field_panel(name, unit, values)
+
+
+def _panels(dataset: "xarray.Dataset", plane: Plane, name: str) -> list[Panel]:
+    unit = dataset[name].attrs.get("units", "")
+    found = [field_panel(name, unit, dataset[name].values)]
+    if f"{name}_std" in dataset:
+        std = dataset[f"{name}_std"].values
+        # Zero everywhere at the condition of a training run, through which an interpolation passes.
+        highest = largest_seen(std, plane.areas) or 1.0
+        found.append(Panel(f"standard deviation of {titled(name, unit)}", std, "magma_r", highest=highest))
+    return found
+
+
+def _title(dataset: "xarray.Dataset") -> str:
+    """The condition with the verdict on it, or what the dataset says of itself."""
+    if "title" in dataset.attrs:
+        return dataset.attrs["title"]
+    condition = ", ".join(f"{name} {v.item():g}" for name, v in dataset.coords.items() if v.ndim == 0)
+    return ": ".join(filter(None, (written(condition), dataset.attrs.get("verdict", ""))))
+
+
+def _curves(dataset: "xarray.Dataset", mesh: FieldMesh, names: Sequence[str]) -> Figure:
+    """Fields along a line, one below the other."""
+    order = np.argsort(mesh.geometry.points[:, 0])
+    x = mesh.geometry.points[order, 0]
+    with rc_context(STYLE):
+        figure = Figure(figsize=(7.0, 2.3 * len(names) + 0.7), layout="constrained")
+        axes = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
+        for axis, name in zip(axes, names, strict=True):
+            values = dataset[name].values.ravel()[order]
+            if f"{name}_std" in dataset:
+                half = WITHIN * dataset[f"{name}_std"].values.ravel()[order]
+                axis.fill_between(x, values - half, values + half, color="0.82", linewidth=0, label="90 % interval")
+                axis.legend(frameon=False, fontsize=8)
+            axis.plot(x, values, color=BLUE)
+            axis.set_title(titled(name, dataset[name].attrs.get("units", "")), loc="left")
+            axis.grid(color="0.92", linewidth=0.6)
+            axis.set_axisbelow(True)
+        axes[-1].set_xlabel(axis_label(mesh, 0))
+        figure.suptitle(_title(dataset), fontsize=12)
+    return figure

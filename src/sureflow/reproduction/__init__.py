@@ -1,0 +1,1 @@
+"""Studies that repeat published ones: what was claimed, and what our runs say of it."""

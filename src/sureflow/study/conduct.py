@@ -1,0 +1,180 @@
+"""The stages of a study in their order: runs, selection, training, evaluation, results, report."""
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sureflow.campaign.cluster import local_workers
+from sureflow.campaign.lock import Busy, lock_store
+from sureflow.campaign.run import Options, Standing, campaign_contents, provenance_path, run_campaign
+from sureflow.data.run_store import RunStore
+from sureflow.data.schema import first_difference
+from sureflow.data.store import open_runs
+from sureflow.errors import Exists, SureflowError
+from sureflow.evaluate.results import RESULTS
+from sureflow.files import write_atomically
+from sureflow.report.findings import MAPS
+from sureflow.report.page import FIGURES, REPORT, TABLES, write_report
+from sureflow.runtime import usable_cores
+from sureflow.study.agenda import Entry, StudySettings, load_study
+from sureflow.study.division import StudyRuns
+from sureflow.study.judging import collect, evaluate_model, evaluated_with, training_history
+from sureflow.study.stages import Stage, content_hash
+from sureflow.study.training import scores, select, train_model
+from sureflow.study.work import RUNS, Audience, Costs, Study, read_provenance, remark_on_versions
+from sureflow.surrogate.artifact import MANIFEST
+
+STUDY = "study.toml"
+
+
+def run_study(folder: Path, settings: StudySettings, watch: Audience, *, overwrite: bool = False) -> Path:
+    """Bring a study to its end, from wherever it is; the path of its report."""
+    with study_lock(folder):
+        # What can be refused is refused before anything is written.
+        costs = Costs(settings)
+        if settings.runs is not None:
+            StudyRuns(open_runs(settings.runs), settings).require_runs()
+        anew = replaces_runs(folder / RUNS, settings, overwrite=overwrite)
+        keep_settings(folder, settings, overwrite=overwrite)
+        study = Study(folder, settings, watch, costs, *read_provenance(folder))
+        if remark := remark_on_versions(study):
+            watch.say(remark)
+        watch.begin(costs.total)
+        data = StudyRuns(open_runs(make_runs(study, anew=anew)), settings)
+        data.require_runs()
+        train = select(study, data.training)
+        for entry in settings.models:
+            train_model(study, entry, train, data.training_for(entry))
+        for entry in settings.models:
+            evaluate_stage(study, entry, data)
+        finish(study, data)
+        watch.advance(costs.total, "done")
+    return folder / REPORT
+
+
+def keep_settings(folder: Path, settings: StudySettings, *, overwrite: bool) -> None:
+    """Keep the settings in the folder; refuse one that holds a study with others, or something else."""
+    path = folder / STUDY
+    wanted = settings.plain()
+    if path.exists():
+        try:
+            stored = load_study(str(path)).plain()
+            difference = first_difference(by_label(wanted), by_label(stored), "study")
+        except SureflowError as error:
+            difference = str(error)
+        if difference and not overwrite:
+            raise Exists(
+                f"{folder} holds a study with other settings ({difference.removeprefix('study.')}): choose another "
+                "folder, or allow what they change to be done again"
+            )
+    elif not overwrite and other_files(folder):
+        raise SureflowError(f"{folder} holds {other_files(folder)[0]} but no {STUDY}: choose another folder")
+    write_atomically(path, settings.to_toml().encode())
+
+
+def replaces_runs(path: Path, settings: StudySettings, *, overwrite: bool) -> bool:
+    """Whether the runs in the folder are of another campaign and so to be deleted; refused unless that was asked for."""
+    if settings.campaign is None or not path.exists():
+        return False
+    campaign = settings.load_campaign()
+    difference = RunStore.open(path).difference(campaign_contents(campaign, campaign.build_mesh()))
+    if difference and not overwrite:
+        raise Exists(
+            f"{path} holds the runs of another campaign ({difference}): choose another folder, or allow them to be deleted"
+        )
+    return difference is not None
+
+
+def by_label(settings: dict[str, Any]) -> dict[str, Any]:
+    """Plain settings with the models by their labels, so that the first difference between two is a short one."""
+    return settings | {"models": {entry["label"]: entry for entry in settings["models"]}}
+
+
+def other_files(folder: Path) -> list[str]:
+    """What a folder holds besides runs, which may have been made before the study."""
+    own = (RUNS, provenance_path(folder / RUNS).name)
+    return sorted(entry.name for entry in folder.iterdir() if entry.name not in own and not entry.name.startswith("."))
+
+
+@contextlib.contextmanager
+def study_lock(folder: Path) -> Iterator[None]:
+    """One process works on a study at a time."""
+    with explain_disk(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with lock_store(folder / STUDY) as lock:
+        try:
+            lock.take([0])
+        except Busy:
+            raise SureflowError(f"another process works on the study in {folder}: wait for it or stop it") from None
+        with explain_disk(folder):
+            yield
+
+
+@contextlib.contextmanager
+def explain_disk(folder: Path) -> Iterator[None]:
+    """A full disk or a folder that cannot be written, in one sentence; what is finished stays."""
+    try:
+        yield
+    except OSError as error:
+        raise SureflowError(
+            f"{folder} cannot be written ({error.strerror or error}): what is finished is kept; make room or choose "
+            "another folder, and start again"
+        ) from error
+
+
+def make_runs(study: Study, *, anew: bool) -> Path:
+    """The store of runs: the user's, or a campaign, which is resumable by itself and knows what is to do."""
+    if study.settings.runs is not None:
+        return study.settings.runs
+    path, campaign = study.folder / RUNS, study.settings.load_campaign()
+
+    def show(standing: Standing) -> None:
+        note = f"runs: {standing.finished} of {standing.total}"
+        study.advance("runs", standing.finished / standing.total, note)
+
+    standing = run_campaign(
+        path, campaign, lambda runs: local_workers(min(usable_cores(), runs)), Options(overwrite=anew), watch=show
+    )
+    study.watch.say("runs: unchanged" if standing.found == standing.total else f"runs: {standing.total} made")
+    return path
+
+
+def evaluate_stage(study: Study, entry: Entry, data: StudyRuns) -> None:
+    name, folder = f"evaluate {entry.label}", study.folder / "models" / entry.label
+    inputs = {
+        "model": content_hash(folder / MANIFEST),
+        **evaluated_with(entry, data),
+    }
+    outputs = [f"evaluation/{entry.label}.json", f"evaluation/{entry.label}.npz"]
+
+    def make() -> None:
+        (study.folder / "evaluation").mkdir(exist_ok=True)
+        evaluate_model(study.folder, entry, data, lambda share: study.advance(name, share, name))
+
+    study.stage(Stage(name, inputs, outputs, make))
+
+
+def finish(study: Study, data: StudyRuns) -> None:
+    """results.json and maps.npz from all evaluations, and the report from these."""
+    labels = [entry.label for entry in study.settings.models]
+    evaluated = {
+        f"{label}{ending}": content_hash(study.folder / "evaluation" / f"{label}{ending}")
+        for label in labels
+        for ending in (".json", ".npz")
+    }
+    found = scores(study)
+    histories = [row for entry in study.settings.models for row in training_history(study.folder, entry)]
+    inputs = {
+        "evaluations": evaluated,
+        "selection": found,
+        "histories": hashlib.sha256(json.dumps(histories).encode()).hexdigest(),
+        "study": content_hash(study.folder / STUDY),
+    }
+    make = partial(collect, study.folder, data, found, histories)
+    study.stage(Stage("results", inputs, [RESULTS, MAPS], make))
+    written = {name: content_hash(study.folder / name) for name in (RESULTS, MAPS)}
+    study.stage(Stage("report", written, [REPORT, FIGURES, TABLES], lambda: write_report(study.folder)))

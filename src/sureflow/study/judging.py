@@ -1,0 +1,177 @@
+"""Evaluation of the models of a study, and the results that they add up to."""
+
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sureflow.data.splits import SPLITS
+from sureflow.evaluate.evaluation import evaluate, labelled
+from sureflow.evaluate.results import Results
+from sureflow.files import write_atomically
+from sureflow.predictive import EPISTEMIC, Predictive
+from sureflow.report.findings import MAPS
+from sureflow.study.agenda import Entry
+from sureflow.study.division import StudyRuns
+from sureflow.study.training import EVENTS, best
+from sureflow.surrogate.artifact import load
+from sureflow.surrogate.learning import settled
+from sureflow.surrogate.model import Surrogate
+
+Found = dict[str, list[dict[str, Any]]]
+
+# What is evaluated of a head besides its total standard deviation: a name for it, and the part that stands alone there.
+FURTHER_UQ = {"evidential": ("evidential-epistemic", EPISTEMIC)}
+
+
+def evaluated_with(entry: Entry, data: StudyRuns) -> dict[str, Any]:
+    """All that the files of an evaluation depend on besides the model."""
+    return {
+        "runs": data.checksum,
+        "split": SPLITS.describe(entry.split(data.settings.split)),
+        # By its hash: the log says what has changed, and eight numbers there would say nothing.
+        "space": hashlib.sha256(json.dumps(space_of(data)).encode()).hexdigest(),
+        "shown": data.shown_condition,
+        "row": identity_of(entry, data),
+        "series": entry.series,
+    }
+
+
+def identity_of(entry: Entry, data: StudyRuns) -> dict[str, Any]:
+    """What every row of a model says of it, but for what the model itself knows."""
+    spec = settled(entry.spec, data.runs)
+    return {
+        "scaling": spec.scaling,
+        "coordinates": spec.coordinates if entry.networks else None,
+        "runs": int(data.trained_on(entry).sum()),
+        **({"default": True} if entry.is_default else {}),
+    }
+
+
+def space_of(data: StudyRuns) -> dict[str, list[float]]:
+    """The space of all metrics, by variable."""
+    return {"mean": data.space.mean.tolist(), "std": data.space.std.tolist()}
+
+
+def evaluate_model(folder: Path, entry: Entry, data: StudyRuns, advance: Callable[[float], None]) -> Found:
+    """`evaluation/<label>.json` with rows, cases, curves and histograms, and `.npz` with the fields that are drawn."""
+    surrogate = load(folder / "models" / entry.label)
+    tests = data.division_for(entry).test
+    kinds: list[tuple[str, str, str | None]] = [(entry.label, surrogate.uq, None)]
+    if surrogate.uq in FURTHER_UQ:
+        uq, part = FURTHER_UQ[surrogate.uq]
+        kinds.append((f"{entry.label}-{part}", uq, part))
+    n_tested = int(np.logical_or.reduce(list(tests.values())).sum()) * len(kinds)
+    done = 0
+
+    def predict(conditions: np.ndarray) -> Predictive:
+        nonlocal done
+        done += len(conditions)
+        advance(min(1.0, done / n_tested))
+        return surrogate.predictive(conditions)
+
+    found: Found = {"rows": [], "cases": [], "curves": [], "histogram": []}
+    for label, uq, part in kinds:
+        identity = {"label": label, "model": surrogate.model_name, "uq": uq, **identity_of(entry, data)}
+        evaluation = evaluate(predict, data.runs, tests, data.space, part=part)
+        if entry.series is not None:
+            found["rows"] += labelled(evaluation.rows, **(identity | {"label": entry.series}))
+            continue
+        found["rows"] += labelled(evaluation.rows, **identity)
+        # Runs and curves are drawn as means over the variables; by variable they would fill megabytes.
+        found["cases"] += labelled(_means(evaluation.cases), **identity)
+        found["curves"] += labelled(_means(evaluation.curves), **identity)
+        found["histogram"] += labelled(evaluation.histogram, **identity)
+    write_atomically(folder / "evaluation" / f"{entry.label}.json", json.dumps(found, allow_nan=False).encode())
+    write_arrays(folder / "evaluation" / f"{entry.label}.npz", shown_fields(entry.label, surrogate, data))
+    return found
+
+
+def _means(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row for row in rows if row["variable"] == "mean"]
+
+
+def shown_fields(label: str, surrogate: Surrogate, data: StudyRuns) -> dict[str, np.ndarray]:
+    """Mean and standard deviation (variable, ...) of the condition whose fields are drawn."""
+    predictive = surrogate.predictive(data.runs.parameters[[data.shown]])
+    arrays = {f"{label}__mean": predictive.mean[0]}
+    if predictive.std is not None:
+        arrays[f"{label}__std"] = predictive.std[0]
+    for name, part in predictive.parts.items():
+        if len(predictive.parts) > 1:
+            arrays[f"{label}-{name}__mean"], arrays[f"{label}-{name}__std"] = predictive.mean[0], part[0]
+    shape = surrogate.space.shape or (-1,)
+    return {name: np.asarray(values, np.float32).reshape(-1, *shape) for name, values in arrays.items()}
+
+
+def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """A NumPy archive, whole or not at all, and the same bytes for the same arrays."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    write_atomically(path, buffer.getvalue())
+
+
+def collect(folder: Path, data: StudyRuns, scores: list[dict[str, Any]], histories: list[dict[str, Any]]) -> None:
+    """results.json and maps.npz of the whole study."""
+    found: Found = {"rows": [], "cases": [], "curves": [], "histogram": []}
+    settings, runs, split = data.settings, data.runs, data.division
+    maps = true_fields(data)
+    for entry in settings.models:
+        evaluated = json.loads((folder / "evaluation" / f"{entry.label}.json").read_bytes())
+        for kind, rows in found.items():
+            rows += evaluated[kind]
+        with np.load(folder / "evaluation" / f"{entry.label}.npz") as arrays:
+            maps |= dict(arrays)
+    write_arrays(folder / MAPS, maps)
+    Results(
+        configuration=settings.portable(),
+        data={
+            "checksum": data.checksum,
+            "runs": {
+                "train": int(split.train.sum()),
+                "test": {name: int(mask.sum()) for name, mask in split.test.items()},
+                "left_out": split.left_out,
+                "not_converged": runs.left_out,
+            },
+            "points": runs.n_points,
+            "space": space_of(data),
+            "shown": data.shown_condition,
+        },
+        selection={"candidates": scores, "chosen": best(scores) if scores else {}},
+        histories=histories,
+        **found,
+    ).write(folder)
+
+
+def true_fields(data: StudyRuns) -> dict[str, np.ndarray]:
+    """The run that is drawn, its mesh, and the space of the metrics."""
+    runs, case = data.runs, data.shown
+    shape, geometry = runs.topology.values_shape(runs.header.location), runs.geometry_of(case)
+    found = {
+        "truth": np.asarray(runs.fields[case]).reshape(-1, *(shape or (-1,))),
+        "space_mean": data.space.mean,
+        "space_std": data.space.std,
+    }
+    for axis, name in enumerate(runs.header.axes):
+        if runs.topology.shape is not None and geometry.nodes is not None:
+            found[f"node_{name}"] = geometry.grid(axis, runs.topology.shape)
+        else:
+            found[name] = geometry.points[:, axis]
+    return found
+
+
+def training_history(folder: Path, entry: Entry) -> list[dict[str, Any]]:
+    """Mean standard deviation on the training batches by epoch, of heads that report one; none if the log was lost."""
+    try:
+        lines = (folder / "models" / entry.label / EVENTS).read_text().splitlines()
+        return [
+            {"label": entry.label, "epoch": event["epoch"], "domain": "train", "variable": name, "mean_std": std}
+            for event in map(json.loads, lines)
+            for name, std in event.get("std", {}).items()
+        ]
+    except (OSError, ValueError, KeyError, AttributeError):
+        return []

@@ -1,0 +1,1 @@
+"""Surrogates: how they are specified, made, calibrated, asked and kept."""

@@ -1,0 +1,229 @@
+"""A model on disk: a folder with `model.json` and the files of arrays that it names. Loading executes nothing from them.
+
+A model is replaced whole: arrays go into files with names of their own, `model.json` then changes from the old ones to the
+new ones in one step, and what it no longer names is removed last.
+"""
+
+import importlib.metadata
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from sureflow.data.header import Header
+from sureflow.data.normalize import Normalizer, Standard
+from sureflow.data.scaling import SCALINGS
+from sureflow.errors import Exists, SureflowError
+from sureflow.files import write_atomically
+from sureflow.models.contract import FittedModel, ModelSettings, Sizes
+from sureflow.models.network import network_axis
+from sureflow.scratch import IN_MEMORY
+from sureflow.surrogate.legacy import load_version1
+from sureflow.surrogate.model import StoredFile, Surrogate
+from sureflow.surrogate.space import Space
+from sureflow.surrogate.specification import Specification
+from sureflow.tensorfile import map_tensors, write_tensors
+from sureflow.uq.bars import Calibration, CalibrationFacts, Calibrations
+from sureflow.uq.domain import TrainingDomain
+from sureflow.validation import Section, parse_json, shortened, validated
+
+MANIFEST = "model.json"
+ARRAYS, BARS = "weights", "calibration"  # what the names of the two files of arrays begin with
+SCHEMA = "sureflow-model"
+SCHEMA_VERSION = 2
+VERSIONED = ("sureflow", "jax", "equinox", "optax", "numpy", "scipy", "tinygp")
+
+
+class ArrayFile(Section):
+    """A file of arrays beside the manifest."""
+
+    name: str = Field(pattern=r"^(weights|calibration)-[0-9a-f]{12}\.safetensors$")
+    checksum: str
+
+
+class MeshFacts(Section):
+    """The mesh, as far as arrays do not say it."""
+
+    points: int
+    shape: tuple[int, ...] | None = None
+
+
+class BarFacts(Section):
+    """Calibrations, as far as arrays do not say them."""
+
+    file: ArrayFile
+    fields: CalibrationFacts
+    quantities: CalibrationFacts | None = None
+
+
+class Manifest(Section):
+    """`model.json`."""
+
+    # `schema` in the file; as an attribute it would hide one of pydantic's own.
+    schema_name: str = Field(alias="schema")
+    schema_version: int
+    specification: Specification
+    header: Header
+    scaling: dict[str, Any]
+    normalizer: dict[str, dict[str, list[float]]]
+    field_scale: dict[str, list[float]]
+    mesh: MeshFacts
+    data_checksum: str
+    weights: ArrayFile
+    calibration: BarFacts | None = None
+    comparison: tuple[dict[str, Any], ...] = ()
+    network_axis: str
+    versions: dict[str, str]
+
+
+def holds_model(folder: Path) -> bool:
+    return (folder / MANIFEST).is_file()
+
+
+def save(surrogate: Surrogate, folder: Path, *, overwrite: bool = False) -> None:
+    """Write the model into a folder; one that is there is replaced only with `overwrite`, and then whole."""
+    if holds_model(folder) and not overwrite:
+        raise Exists(f"{folder} holds a trained model: choose another folder, or allow it to be replaced")
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = _keep_weights(surrogate, folder)
+    manifest = _manifest(surrogate, weights, _keep_bars(surrogate.calibration, folder))
+    write_atomically(folder / MANIFEST, (manifest.model_dump_json(indent=2, by_alias=True) + "\n").encode())
+    kept = {weights.name, manifest.calibration.file.name if manifest.calibration else ""}
+    for path in (*folder.glob(f"{ARRAYS}*.safetensors"), *folder.glob(f"{BARS}*.safetensors")):
+        if path.name not in kept:
+            path.unlink(missing_ok=True)
+
+
+def load(folder: str | Path) -> Surrogate:
+    """The model in a folder, or a sentence about what is wrong with it."""
+    folder = Path(folder)
+    content = read_manifest(folder / MANIFEST)
+    if content["schema_version"] == 1:
+        return load_version1(folder, content)
+    manifest = validated(Manifest, content, str(folder / MANIFEST))
+    header, path = manifest.header, folder / manifest.weights.name
+    groups = grouped(map_tensors(path, manifest.weights.checksum))
+    normalizer = Normalizer.from_dict(manifest.normalizer)
+    try:
+        return Surrogate(
+            spec=manifest.specification,
+            fitted=restored(manifest.specification, groups["model"], normalizer, len(header.fields), path),
+            header=header,
+            space=Space.restore(header.axes, manifest.mesh.shape, header.location, manifest.mesh.points, groups["space"]),
+            scaling=SCALINGS.build(manifest.scaling),
+            normalizer=normalizer,
+            field_scale=Standard(*(np.array(manifest.field_scale[name]) for name in ("mean", "std"))),
+            domain=TrainingDomain(
+                header.parameter_names, np.array(groups["training"]["parameters"]), limits=header.limits
+            ),
+            data_checksum=manifest.data_checksum,
+            calibration=_load_bars(manifest.calibration, folder),
+            comparison=manifest.comparison,
+            stored=StoredFile(path, manifest.weights.checksum),
+        )
+    except KeyError as error:
+        raise SureflowError(f"{path} is damaged: it lacks {error.args[0]!r}") from None
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """The content of `model.json`, whose schema this version reads."""
+    if not path.is_file():
+        lacks = f"it has no {path.name}" if path.parent.exists() else "there is no such folder"
+        raise SureflowError(f"{path.parent} is not a trained model: {lacks}")
+    content = parse_json(path.read_bytes(), str(path))
+    if not isinstance(content, dict):
+        raise SureflowError(f"{path} is damaged: it holds no object; train the model again")
+    schema, version = content.get("schema"), content.get("schema_version")
+    if schema != SCHEMA:
+        raise SureflowError(f"{path} has the schema {shortened(schema)!r}; models of sureflow have {SCHEMA!r}")
+    if version not in range(1, SCHEMA_VERSION + 1):
+        raise SureflowError(
+            f"{path} has schema version {shortened(version)}; this sureflow reads versions 1 to {SCHEMA_VERSION}: "
+            "use the sureflow that made it, or a newer one"
+        )
+    return content
+
+
+def grouped(tensors: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
+    """Arrays by the first part of their name."""
+    groups: dict[str, dict[str, np.ndarray]] = {"model": {}, "space": {}, "training": {}}
+    for name, array in tensors.items():
+        group, _, rest = name.partition(".")
+        groups.setdefault(group, {})[rest] = array
+    return groups
+
+
+def restored(
+    spec: Specification, arrays: Mapping[str, np.ndarray], normalizer: Normalizer, n_fields: int, source: Path
+) -> FittedModel:
+    """The fitted model of these arrays, which must all be numbers."""
+    if not isinstance(spec.model, ModelSettings):
+        raise SureflowError(f"{source.parent / MANIFEST} is damaged: it does not say which model it is")
+    for name, array in arrays.items():
+        if array.nbytes <= IN_MEMORY and not np.isfinite(array).all():
+            raise SureflowError(f"{source}: {name!r} has values that are not finite: train the model again")
+    sizes = Sizes(len(normalizer.inputs.mean), len(normalizer.coordinates.mean), n_fields)
+    return spec.model.restore(arrays, sizes)
+
+
+def _keep_weights(surrogate: Surrogate, folder: Path) -> ArrayFile:
+    """The file of the model's arrays; one that was loaded or saved before is taken over as it is."""
+    stored = surrogate.stored
+    if stored is not None and stored.path.exists() and stored.path.name.startswith(f"{ARRAYS}-"):
+        if stored.path.resolve().parent != folder.resolve():
+            shutil.copyfile(stored.path, folder / stored.path.name)
+        return ArrayFile(name=stored.path.name, checksum=stored.checksum)
+    arrays = {f"model.{name}": array for name, array in surrogate.fitted.arrays().items()}
+    arrays |= {f"space.{name}": array for name, array in surrogate.space.arrays().items()}
+    return _keep(ARRAYS, arrays | {"training.parameters": surrogate.domain.parameters}, folder)
+
+
+def _keep(kind: str, arrays: Mapping[str, np.ndarray], folder: Path) -> ArrayFile:
+    """A file named after its content."""
+    making = folder / f".{kind}.making"
+    found = write_tensors(making, arrays)
+    name = f"{kind}-{found[:12]}.safetensors"
+    making.replace(folder / name)
+    return ArrayFile(name=name, checksum=found)
+
+
+def _keep_bars(calibration: Calibrations | None, folder: Path) -> BarFacts | None:
+    if calibration is None:
+        return None
+    kinds = {"fields": calibration.fields, "quantities": calibration.quantities}
+    fitted = {name: one for name, one in kinds.items() if one is not None}
+    arrays = {f"{name}.{key}": array for name, one in fitted.items() for key, array in one.arrays().items()}
+    return BarFacts(file=_keep(BARS, arrays, folder), **{name: one.facts() for name, one in fitted.items()})
+
+
+def _load_bars(facts: BarFacts | None, folder: Path) -> Calibrations | None:
+    if facts is None:
+        return None
+    groups = grouped(map_tensors(folder / facts.file.name, facts.file.checksum))
+    fields = Calibration.restore(facts.fields, groups["fields"])
+    if facts.quantities is None:
+        return Calibrations(fields)
+    return Calibrations(fields, Calibration.restore(facts.quantities, groups["quantities"]))
+
+
+def _manifest(surrogate: Surrogate, weights: ArrayFile, bars: BarFacts | None) -> Manifest:
+    scale = surrogate.field_scale
+    return Manifest(
+        schema=SCHEMA,
+        schema_version=SCHEMA_VERSION,
+        specification=surrogate.spec,
+        header=surrogate.header,
+        scaling=SCALINGS.describe(surrogate.scaling),
+        normalizer=surrogate.normalizer.to_dict(),
+        field_scale={"mean": scale.mean.tolist(), "std": scale.std.tolist()},
+        mesh=MeshFacts(points=surrogate.space.n_points, shape=surrogate.space.topology.shape),
+        data_checksum=surrogate.data_checksum,
+        weights=weights,
+        calibration=bars,
+        comparison=tuple(dict(row) for row in surrogate.comparison),
+        network_axis=network_axis(),
+        versions={package: importlib.metadata.version(package) for package in VERSIONED},
+    )

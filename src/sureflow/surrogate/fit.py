@@ -1,0 +1,78 @@
+"""From runs to a surrogate: choose, scale, normalize, fit with checkpoints, calibrate."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sureflow.data.runs import Runs
+from sureflow.models.contract import EpochReport, unheard
+from sureflow.surrogate import calibrate as calibration
+from sureflow.surrogate.choose import compare
+from sureflow.surrogate.learning import learn
+from sureflow.surrogate.model import Surrogate
+from sureflow.surrogate.specification import ComparisonSettings, Specification, specification
+
+Rows = tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Who follows the making of a surrogate."""
+
+    comparing: Callable[[int, int, str], None] = lambda done, total, model: None  # fits done, in all, the next model
+    compared: Callable[[Rows], None] = lambda rows: None  # what cross-validation found of the candidates
+    epoch: Callable[[EpochReport], None] = unheard
+    refitting: Callable[[int, int], None] = lambda done, total: None  # refits done, in all
+
+
+SILENT = Listener()
+
+
+def fit(
+    runs: Runs,
+    model: Any = "auto",
+    *,
+    scaling: str = "auto",
+    coordinates: str = "auto",
+    calibrate: bool = True,
+    folder: str | Path | None = None,
+    listener: Listener = SILENT,
+    **network: Any,
+) -> Surrogate:
+    """Learn from runs: choose scaling and model by cross-validation, fit it, and calibrate its error bars.
+
+    `model` is a name, such as "interpolation" or "deeponet", or settings. For networks, `uq`, `head`, `sampler`, `members`
+    and `train` can be given, as in `fit(runs, "deeponet", uq="mve", train={"epochs": 20})`. With a `folder`, models that
+    take long keep a checkpoint there after every epoch, and go on from the one they find. Bars are calibrated by folds over
+    the runs, where the model is quick to fit again and there are enough runs; `str(model)` says whether they are.
+
+    >>> import numpy as np, sureflow as sf
+    >>> x, angle = np.linspace(0, 1, 50)[:, None], np.linspace(0, 4, 15)
+    >>> runs = sf.Runs.from_arrays({"angle": angle}, x, {"p": [np.sin(a + x[:, 0]) for a in angle]}, {"p": "Pa"})
+    >>> model = sf.fit(runs, "interpolation")
+    >>> field = model.predict(angle=1.2)
+    >>> bool(abs(field.p - np.sin(1.2 + field.x)).max() < 0.01)
+    True
+    """
+    spec = specification({"model": model, "scaling": scaling, "coordinates": coordinates, **network})
+    surrogate = make_surrogate(runs, spec, folder=None if folder is None else Path(folder), listener=listener)
+    if not calibrate:
+        return surrogate
+    try:
+        return calibration.calibrate(surrogate, runs, folds=True, on_refit=listener.refitting)
+    except calibration.CannotCalibrate:
+        return surrogate
+
+
+def make_surrogate(
+    runs: Runs, spec: Specification, *, folder: Path | None = None, listener: Listener = SILENT
+) -> Surrogate:
+    """Choose the model where that is asked for, and learn it from all of the runs; not calibrated."""
+    rows: Rows = ()
+    if isinstance(spec.model, ComparisonSettings):
+        comparison = compare(runs, spec.model, spec.scaling_for(runs), listener.comparing)
+        rows = comparison.rows()
+        listener.compared(rows)
+        spec = replace(spec, model=comparison.settings)
+    return replace(learn(runs, spec, folder=folder, progress=listener.epoch), comparison=rows)

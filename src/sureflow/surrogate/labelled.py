@@ -1,0 +1,149 @@
+"""Names, units and sentences around the arrays of a prediction, and what a model says of itself."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import xarray
+from jaxtyping import Float
+
+from sureflow.data.labels import LONG_NAMES, Labels, facts_html, mesh_labels, value_dims, value_shape
+from sureflow.data.meshes import Geometry, Points, Topology
+from sureflow.surrogate.model import Answer, Conditions, Surrogate
+from sureflow.surrogate.observe import Observer
+from sureflow.uq.bars import Calibration
+from sureflow.uq.domain import Place
+
+# What the arrays of a prediction are, by what follows the name of a field in theirs; the others are parts of the bars.
+MEANINGS = {
+    "": "{}",
+    "_std": "standard deviation of the {}",
+    "_std_raw": "standard deviation of the {} before calibration",
+    "_interval90": "half width of the 90 % interval of the {} at a point",
+    "_band90": "half width of the 90 % band of the {}, for all points at once",
+}
+LEVEL = 0.9  # of the intervals that predictions carry
+
+
+def labelled_prediction(
+    surrogate: Surrogate, answer: Answer, conditions: Conditions, points: Points | None
+) -> xarray.Dataset:
+    """A prediction with names, units, coordinates and the verdict."""
+    space = surrogate.space
+    dims, shape = ("point",), (-1,)
+    if points is None:
+        dims, shape = value_dims(space.topology, space.location), value_shape(space.topology, space.location)
+    fields = {
+        name + suffix: (
+            ("case", *dims),
+            np.asarray(values)[:, variable].reshape(len(conditions), *shape),
+            {"units": unit, "long_name": _meaning(suffix).format(LONG_NAMES.get(name, name))},
+        )
+        for variable, (name, unit) in enumerate(zip(surrogate.names, surrogate.units, strict=True))
+        for suffix, values in _arrays(surrogate, answer).items()
+    }
+    explained = {"long_name": "distance outside the training domain, in widths of it"}
+    fields["extrapolation"] = (("case",), answer.place.distance, explained)
+    coordinates = _mesh(surrogate, conditions, points) | _parameters(surrogate, conditions)
+    return xarray.Dataset(fields, coordinates, {"verdict": answer.place.summary(), "bars": worth(surrogate)})
+
+
+def _arrays(surrogate: Surrogate, answer: Answer) -> dict[str, np.ndarray]:
+    """What a prediction has of every field, by what follows its name."""
+    found, own = answer.predictive, answer.raw.std
+    arrays = {"": found.mean} | {f"_std_{name}": part for name, part in found.parts.items()}
+    if found.std is not None:
+        arrays["_std"] = found.std
+    if surrogate.calibration is not None:
+        if own is not None:
+            arrays["_std_raw"] = own
+        arrays |= _intervals(surrogate.calibration.fields, np.asarray(found.std))
+    return arrays  # type: ignore[return-value]
+
+
+def _intervals(fitted: Calibration, std: Float[np.ndarray, "case variable point"]) -> dict[str, np.ndarray]:
+    """Half widths of the 90 % intervals, point by point and for the whole field, where enough runs were held out."""
+    widths = {}
+    if np.isfinite(fitted.factors[LEVEL]).all():
+        widths["_interval90"] = fitted.half_width(std, LEVEL)
+    if np.isfinite(fitted.band_factors[LEVEL]).all():
+        widths["_band90"] = fitted.half_width(std, LEVEL, simultaneous=True)
+    return widths
+
+
+def _meaning(suffix: str) -> str:
+    return MEANINGS.get(suffix) or suffix.removeprefix("_std_") + " part of the standard deviation of the {}"
+
+
+def _parameters(surrogate: Surrogate, conditions: Conditions) -> dict[str, tuple]:
+    return {
+        parameter.name: ("case", conditions[:, column], {"units": parameter.unit} if parameter.unit else {})
+        for column, parameter in enumerate(surrogate.header.parameters)
+    }
+
+
+def _mesh(surrogate: Surrogate, conditions: Conditions, points: Points | None) -> Labels:
+    """The mesh of a prediction, that of each case where it moves; or given points."""
+    space, header = surrogate.space, surrogate.header
+    if points is not None:
+        return mesh_labels(header, Topology(), [Geometry(points)], of_cases=False)
+    if space.geometry is not None:
+        return mesh_labels(header, space.topology, [space.geometry], of_cases=False)
+    return mesh_labels(header, space.topology, [space.at(condition) for condition in conditions], of_cases=True)
+
+
+def worth(surrogate: Surrogate) -> str:
+    """What the bars of a model are worth, in a sentence."""
+    if surrogate.calibration is None:
+        return "uncalibrated: the model's own"
+    fitted = surrogate.calibration.fields
+    by = "runs that the model had not seen" if fitted.exact else "runs left out in folds over the training runs"
+    beyond = "" if fitted.reach else "; beyond it bars are not widened, since no run taught how"
+    return f"calibrated with {fitted.runs} {by}; intervals are promised inside the training hull only{beyond}"
+
+
+def labelled_quantities(
+    surrogate: Surrogate,
+    observer: Observer,
+    conditions: Conditions,
+    values: Float[np.ndarray, "case quantity"],
+    std: Float[np.ndarray, "case quantity"] | None,
+    place: Place,
+) -> xarray.Dataset:
+    """Quantities with names, units and the verdict."""
+    columns = {}
+    for index, quantity in enumerate(observer.quantities):
+        columns[quantity.name] = ("case", values[:, index], {"units": quantity.unit})
+        if std is not None:
+            columns[f"{quantity.name}_std"] = ("case", std[:, index], {"units": quantity.unit})
+    return xarray.Dataset(columns, _parameters(surrogate, conditions), {"verdict": place.summary()})
+
+
+def _facts(surrogate: Surrogate) -> dict[str, str]:
+    domain = surrogate.domain
+    ranges = zip(surrogate.header.parameters, domain.lower, domain.upper, strict=True)
+    fields = (f"{item.name} ({item.unit})" if item.unit else item.name for item in surrogate.header.fields)
+    facts = {
+        "model": f"{surrogate.model_name}, error bars: {surrogate.uq}",
+        "learned from": f"{len(domain.parameters)} runs, scaling {surrogate.spec.scaling}",
+        "parameters": ", ".join(f"{p.name} {low:g}..{high:g} {p.unit}".rstrip(" 1") for p, low, high in ranges),
+        "predicts": f"{', '.join(fields)} at {surrogate.space.n_points:,} points in {', '.join(surrogate.space.axes)}",
+        "error bars": worth(surrogate),
+    }
+    if surrogate.comparison:
+        facts["chosen by"] = "cross-validation: " + ", ".join(map(_contender, surrogate.comparison))
+    return facts
+
+
+def _contender(row: Mapping) -> str:
+    return f"{row['model']} {row['mae']:.2g}" + (" (kept)" if row["chosen"] else "")
+
+
+def description(surrogate: Surrogate) -> str:
+    """A paragraph about a model."""
+    facts = _facts(surrogate)
+    width = max(map(len, facts)) + 2
+    return "\n".join(f"{name:<{width}}{value}" for name, value in facts.items())
+
+
+def description_html(surrogate: Surrogate) -> str:
+    return facts_html(_facts(surrogate))

@@ -1,0 +1,82 @@
+"""A model of given settings learned from runs: scale, normalize, fit with checkpoints, and put together what a user needs."""
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from sureflow.data.meshes import PHYSICAL
+from sureflow.data.normalize import Normalizer, normalized_fields
+from sureflow.data.runs import Runs, require_distinct
+from sureflow.data.scaling import Scaling, scaling_for
+from sureflow.errors import SureflowError
+from sureflow.models.contract import Checkpoint, ModelSettings, Progress, View, unheard
+from sureflow.surrogate.model import Surrogate
+from sureflow.surrogate.specification import Specification
+from sureflow.train.checkpoint import fingerprint_of
+from sureflow.validation import plain
+
+CHECKPOINT = "checkpoint.safetensors"
+
+
+def learn(
+    runs: Runs, spec: Specification, *, folder: Path | None = None, progress: Progress = unheard
+) -> Surrogate:
+    """Learn from all of the runs what the specification says, without calibration.
+
+    With a `folder`, models that resume keep a checkpoint there after every epoch, and go on from the one they find.
+    """
+    runs.require_trainable()
+    require_distinct(runs.parameters, runs.parameter_names)
+    spec = settled(spec, runs)
+    model = spec.model
+    if not isinstance(model, ModelSettings):
+        raise SureflowError("several models are compared before one is learned: give the one to learn")
+    scaling = scaling_for(spec.scaling, runs)
+    normalizer = Normalizer.fit(runs, scaling, spec.seen_coordinates)
+    view = view_of(runs, scaling, normalizer, spec.seen_coordinates)
+    if model.capabilities.needs_structured_mesh and view.shape is None:
+        raise SureflowError(
+            f"{model.title} needs runs on a structured mesh, and the mesh of these is {runs.topology.kind}: choose another "
+            "model"
+        )
+    checkpoint = None
+    if folder is not None and model.capabilities.resumes:
+        checkpoint = Checkpoint(folder / CHECKPOINT, fingerprint(runs, spec))
+    fitted = model.fit(view, progress, checkpoint)
+    # As a loaded model has them: the same arrays give the same bits.
+    fitted = model.restore(fitted.arrays(), view.sizes)
+    return Surrogate.of(runs, spec, fitted, scaling, normalizer)
+
+
+def settled(spec: Specification, runs: Runs) -> Specification:
+    """The specification with scaling and coordinates chosen."""
+    return replace(spec, scaling=spec.scaling_for(runs), coordinates=spec.coordinates_for(runs))
+
+
+def view_of(runs: Runs, scaling: Scaling, normalizer: Normalizer, coordinates: str) -> View:
+    """The runs as a model learns from them."""
+    points = runs.coordinates(coordinates)
+    if runs.is_moving and coordinates == PHYSICAL:
+        points = np.stack([runs.coordinates(coordinates, case) for case in range(len(runs))])
+    return View(
+        normalizer.inputs.forward(scaling.inputs(runs.parameters)),
+        normalized_fields(runs, scaling, normalizer),
+        normalizer.coordinates.forward(points),
+        runs.names,
+        runs.topology,
+        runs.topology.values_shape(runs.header.location),
+    )
+
+
+def continues(folder: Path, runs: Runs, spec: Specification) -> bool:
+    """Whether the folder has a checkpoint of this very training."""
+    checkpoint = folder / CHECKPOINT
+    return checkpoint.exists() and fingerprint_of(checkpoint) == fingerprint(runs, settled(spec, runs))
+
+
+def fingerprint(runs: Runs, spec: Specification) -> str:
+    """Equal when and only when data and settings are: what a checkpoint must match to be continued."""
+    return hashlib.sha256((runs.checksum + json.dumps(plain(spec), sort_keys=True)).encode()).hexdigest()

@@ -1,0 +1,69 @@
+"""Whether runs belong to a model: the same fields, parameters and mesh; and which of them it was trained on."""
+
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from sureflow.data.runs import Runs
+from sureflow.errors import SureflowError
+from sureflow.surrogate.model import Surrogate
+from sureflow.uq.domain import TrainingDomain
+
+SAME = 1e-9  # conditions that agree to this share of the training range are one
+SAME_POINTS = 1e-6  # of the size of the mesh
+
+
+def matched(runs: Runs, surrogate: Surrogate) -> Runs:
+    """The runs with their parameters in the order of the model's; other fields or another mesh are refused."""
+    if runs.names != surrogate.names:
+        raise SureflowError(
+            f"the model predicts {', '.join(surrogate.names)} and these runs hold {', '.join(runs.names)}: "
+            "give runs with the same fields"
+        )
+    names = surrogate.parameter_names
+    if set(runs.parameter_names) != set(names):
+        raise SureflowError(
+            f"the model takes {', '.join(names)} and these runs have {', '.join(runs.parameter_names)}: "
+            "give runs with the same parameters"
+        )
+    _require_same_mesh(runs, surrogate)
+    return runs.ordered_like(replace(runs.header, parameters=surrogate.header.parameters))
+
+
+def trained_runs(runs: Runs, domain: TrainingDomain) -> tuple[Bool[np.ndarray, " case"], bool]:
+    """Which runs have a condition that was trained on, and whether all of those conditions are among the runs."""
+    return runs_at(runs, domain.parameters, domain)
+
+
+def runs_at(
+    runs: Runs, conditions: Float[np.ndarray, "condition parameter"], domain: TrainingDomain
+) -> tuple[Bool[np.ndarray, " case"], bool]:
+    """Which runs have one of the conditions, and whether every condition has a run."""
+    found = np.zeros(len(runs), bool)
+    complete = True
+    for condition in conditions:
+        same = (np.abs(runs.parameters - condition) <= SAME * domain.width).all(axis=1)
+        found |= same
+        complete &= bool(same.any())
+    return found, complete
+
+
+def _require_same_mesh(runs: Runs, surrogate: Surrogate) -> None:
+    space = surrogate.space
+    if runs.n_points != space.n_points:
+        raise SureflowError(
+            f"the model was trained on a mesh of {space.n_points} points and these runs have {runs.n_points}: "
+            "give runs on the mesh of the training runs"
+        )
+    if runs.topology != space.topology or runs.is_moving != (space.geometry is None):
+        raise SureflowError("the mesh of these runs is of another kind than that of the training runs: give runs on theirs")
+    if runs.geometry is None or space.geometry is None:
+        return
+    size = np.ptp(space.geometry.points, axis=0).max()
+    distance = float(np.abs(runs.geometry.points - space.geometry.points).max())
+    if distance > SAME_POINTS * size:
+        raise SureflowError(
+            f"the points of these runs lie up to {distance:.3g} from those of the model's mesh: "
+            "give runs on the mesh of the training runs"
+        )

@@ -1,0 +1,353 @@
+"""A trained model as its user meets it: conditions in, fields with error bars out, in physical units."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from sureflow.data.header import Header
+from sureflow.data.meshes import PHYSICAL, Points
+from sureflow.data.normalize import Normalizer, Standard
+from sureflow.data.runs import Runs
+from sureflow.data.scaling import Scaling
+from sureflow.errors import Refused, SureflowError
+from sureflow.models.contract import FittedModel, ModelSettings, Sizes
+from sureflow.predictive import Predictive
+from sureflow.surrogate.observe import Observer
+from sureflow.surrogate.space import Space
+from sureflow.surrogate.specification import Specification
+from sureflow.uq.bars import Calibrations, calibrated
+from sureflow.uq.domain import Place, TrainingDomain
+
+if TYPE_CHECKING:
+    import xarray
+
+Conditions = Float[np.ndarray, "case parameter"]
+
+SAMPLES = 32  # fields that the bars of a quantity are read off from
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file of arrays that an artifact has already: saving into the same folder leaves it there."""
+
+    path: Path
+    checksum: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A prediction, evaluated once: the model's own bars, the calibrated ones, and where its conditions lie."""
+
+    raw: Predictive
+    predictive: Predictive
+    place: Place
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """A model with all that is needed to use it: scaling, normalizer, mesh and training domain.
+
+    Make one with `sureflow.fit` or `sureflow.load`.
+    """
+
+    spec: Specification  # with nothing left to choose
+    fitted: FittedModel
+    header: Header
+    space: Space
+    scaling: Scaling
+    normalizer: Normalizer
+    field_scale: Standard  # of the physical fields of the training runs: the units of errors
+    domain: TrainingDomain
+    data_checksum: str
+    calibration: Calibrations | None = None
+    comparison: tuple[Mapping[str, Any], ...] = ()  # what cross-validation found, where the model was chosen by it
+    stored: StoredFile | None = None
+
+    @classmethod
+    def of(
+        cls, runs: Runs, spec: Specification, fitted: FittedModel, scaling: Scaling, normalizer: Normalizer
+    ) -> Self:
+        """The surrogate of a model that was fitted to `runs`."""
+        return cls(
+            spec,
+            fitted,
+            runs.header,
+            Space.of(runs),
+            scaling,
+            normalizer,
+            Standard.of_fields(runs),
+            TrainingDomain(runs.parameter_names, runs.parameters, limits=runs.header.limits),
+            runs.checksum,
+        )
+
+    @property
+    def settings(self) -> ModelSettings:
+        assert isinstance(self.spec.model, ModelSettings)
+        return self.spec.model
+
+    @property
+    def model_name(self) -> str:
+        """Such as interpolation, pod-gp or deeponet."""
+        return self.settings.title
+
+    @property
+    def uq(self) -> str:
+        """Where the error bars come from: the name of a head or sampler, gp or loo."""
+        return self.settings.uq
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.header.names
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        return self.header.units
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        return self.header.parameter_names
+
+    @property
+    def sizes(self) -> Sizes:
+        normalizer = self.normalizer
+        return Sizes(len(normalizer.inputs.mean), len(normalizer.coordinates.mean), len(self.names))
+
+    @cached_property
+    def seen_domain(self) -> TrainingDomain:
+        """The training domain with what the model sees of it."""
+        return replace(self.domain, inputs=self.scaling.inputs)
+
+    @cached_property
+    def trusted_domain(self) -> TrainingDomain:
+        """The same, reaching as far as calibration could teach."""
+        domain = self.seen_domain
+        return replace(domain, reach=self.calibration.fields.reach) if self.calibration else domain
+
+    @property
+    def calibrated_with(self) -> Conditions:
+        """Conditions of runs that were not trained on and gave the bars: no test may use them."""
+        runs = self.calibration.fields.conditions if self.calibration else ()
+        return np.array(runs, float).reshape(-1, len(self.parameter_names))
+
+    # Arrays in, arrays out
+
+    def answer(self, conditions: Conditions, points: Points | None = None, *, extrapolate: bool = True) -> Answer:
+        """Mean and parts (case, variable, point) in physical units, on the mesh of the runs or at physical points."""
+        conditions = np.asarray(conditions, float)
+        place = self.place(conditions, extrapolate=extrapolate)
+        raw = self.raw_predictive(conditions)
+        found = raw
+        if self.calibration is not None:
+            found = calibrated(self.calibration.fields, raw, place, self.unit, self.raw_predictive)
+        if points is None:
+            return Answer(raw, found, place)
+        mean = self._mean_at(raw, conditions, points)
+        return Answer(*(Predictive(mean, self._parts_at(one, conditions, points)) for one in (raw, found)), place)
+
+    def predictive(self, conditions: Conditions, points: Points | None = None) -> Predictive:
+        """Mean and parts; calibrated where the model is."""
+        return self.answer(conditions, points).predictive
+
+    def raw_predictive(self, conditions: Conditions) -> Predictive:
+        """Mean and the model's own parts on the mesh of the runs, before any calibration."""
+        return self._evaluate(conditions, self.space.coordinates(self._coordinates, conditions))
+
+    @property
+    def has_samples(self) -> bool:
+        """Whether the model can draw possible fields: a single network cannot."""
+        return self.fitted.has_samples
+
+    def samples(
+        self, conditions: Conditions, count: int, seed: int = 0
+    ) -> Float[np.ndarray, "sample case variable point"]:
+        """Possible fields on the mesh of the runs in physical units, each one whole: what a derived quantity needs.
+
+        The members of an ensemble, at most `count` of them; else `count` draws.
+        """
+        inputs, coordinates = self._normalized(conditions, self.space.coordinates(self._coordinates, conditions))
+        drawn = self.fitted.samples(inputs, coordinates, count, np.random.default_rng(seed))
+        scaled = np.asarray(self.normalizer.physical(Predictive(drawn, {})).mean)
+        return self.scaling.inverse(scaled, conditions)
+
+    def unit(
+        self, fields: Float[np.ndarray, "case variable point"], conditions: Conditions
+    ) -> Float[np.ndarray, "case variable point"]:
+        """Physical size of one unit of the model's normalized space, where the fields are these."""
+        slope = self.scaling.slope(self.scaling.forward(fields, conditions), conditions)
+        return np.broadcast_to(slope * self.normalizer.fields.std[:, None], fields.shape)
+
+    @property
+    def _coordinates(self) -> str:
+        return self.spec.seen_coordinates
+
+    def _normalized(self, conditions: Conditions, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        inputs = self.normalizer.inputs.forward(self.scaling.inputs(np.asarray(conditions, float)))
+        return inputs, self.normalizer.coordinates.forward(coordinates)
+
+    def _evaluate(self, conditions: Conditions, coordinates: np.ndarray) -> Predictive:
+        normalized = self.fitted.predict(*self._normalized(conditions, coordinates))
+        return self.scaling.physical(self.normalizer.physical(normalized), conditions)
+
+    def _mean_at(self, on_mesh: Predictive, conditions: Conditions, points: Points) -> np.ndarray:
+        """The mean at physical points: by the model itself where it predicts anywhere, else by interpolation."""
+        if not self.settings.capabilities.anywhere:
+            return self._interpolated(np.asarray(on_mesh.mean), conditions, points)
+        found = [
+            self._evaluate(condition[None], self._model_coordinates(condition, points)).mean for condition in conditions
+        ]
+        return np.concatenate(found)
+
+    def _model_coordinates(self, condition: Float[np.ndarray, " parameter"], points: Points) -> Points:
+        """Physical points in the coordinates of the model."""
+        stencil = self.space.locate(condition, points)
+        if self._coordinates == PHYSICAL:
+            return points
+        return stencil(self.space.coordinates(self._coordinates, condition[None]).T).T
+
+    def _parts_at(self, on_mesh: Predictive, conditions: Conditions, points: Points) -> dict[str, np.ndarray]:
+        """The parts at points. Beyond the outermost values a line through two of them may end below zero."""
+        parts = {name: self._interpolated(np.asarray(part), conditions, points) for name, part in on_mesh.parts.items()}
+        return {name: np.maximum(part, 0.0) for name, part in parts.items()}
+
+    def _interpolated(
+        self, fields: Float[np.ndarray, "case variable value"], conditions: Conditions, points: Points
+    ) -> Float[np.ndarray, "case variable point"]:
+        """Fields on the mesh of the runs at physical points."""
+        found = [
+            self.space.locate(condition, points)(run)
+            for condition, run in zip(conditions, fields, strict=True)
+        ]
+        return np.stack(found)
+
+    # Names in, labelled arrays out
+
+    def predict(
+        self, *, points: ArrayLike | None = None, extrapolate: bool = False, **parameters: ArrayLike
+    ) -> "xarray.Dataset":
+        """Fields at one condition, as in `predict(mach=25, altitude_km=46)`, or at several given as sequences.
+
+        For every field u: `u`, its standard deviation `u_std`, and the parts of that as `u_std_<part>`, over the cells or
+        points of the mesh, with (case) before them for several conditions. The attribute `verdict` says whether a condition
+        lies outside the training domain; one that is too far out is answered with `extrapolate` only. A calibrated model's
+        own standard deviation stays in `u_std_raw`; its intervals are u +- `u_interval90` for 90 % of the points of a run
+        and u +- `u_band90` for the whole field with 90 % confidence, where enough runs were held out to tell. The attribute
+        `bars` says what the bars are worth.
+        """
+        from sureflow.surrogate.labelled import labelled_prediction
+
+        conditions = self.conditions(parameters)
+        located = None if points is None else np.asarray(points, float)
+        answer = self.answer(conditions, located, extrapolate=extrapolate)
+        fields = labelled_prediction(self, answer, conditions, located)
+        return fields if any(np.ndim(value) for value in parameters.values()) else fields.isel(case=0)
+
+    def quantities(self, *, extrapolate: bool = False, **parameters: ArrayLike) -> "xarray.Dataset":
+        """Stand-off, pressures and drag at one condition or several, each with its standard deviation `_std`.
+
+        The bars of a calibrated model come from the errors of these very quantities on held-out runs, and widen with
+        distance; those of an uncalibrated one from samples of whole fields. A single network has neither.
+        """
+        from sureflow.surrogate.labelled import labelled_quantities
+
+        observer = self.observer
+        if observer is None:
+            raise SureflowError(
+                f"quantities are read off velocity, density and temperature around a body, whose gas and free stream are "
+                f"known; these runs have {', '.join(self.names)}"
+            )
+        conditions = self.conditions(parameters)
+        place = self.place(conditions, extrapolate=extrapolate)
+        values, std = self.observed(observer, conditions)
+        found = labelled_quantities(self, observer, conditions, values, std, place)
+        return found if any(np.ndim(value) for value in parameters.values()) else found.isel(case=0)
+
+    @cached_property
+    def observer(self) -> Observer | None:
+        """What reads quantities off the fields, or None where these are not those of a flow around a body."""
+        return Observer.of(self.header, self.space)
+
+    def observed(self, observer: Observer, conditions: Conditions) -> tuple[np.ndarray, np.ndarray | None]:
+        """Quantities (case, quantity) and their standard deviation, where the model has one."""
+        if self.calibration is not None and self.calibration.quantities is not None:
+            values = observer(np.asarray(self.raw_predictive(conditions).mean), conditions)
+            displacement = self.trusted_domain.place(conditions).displacement
+            relative = self.calibration.quantities.std(np.ones((*values.shape, 1)), displacement)
+            return values, relative[:, :, 0] * np.abs(values)
+        answer = self.answer(conditions)
+        values = observer(np.asarray(answer.raw.mean), conditions)
+        if not self.has_samples:
+            return values, None
+        return values, observer.spread(values, answer_samples(self, answer, conditions), conditions)
+
+    def conditions(self, parameters: Mapping[str, Any]) -> Conditions:
+        """Conditions (case, parameter) from values by name."""
+        names = self.parameter_names
+        if set(parameters) != set(names):
+            raise SureflowError(f"this model takes {', '.join(names)}; given: {', '.join(parameters) or 'nothing'}")
+        columns = {name: _column(name, parameters[name]) for name in names}
+        try:
+            conditions = np.column_stack(np.broadcast_arrays(*columns.values()))
+        except ValueError:
+            counts = ", ".join(f"{values.size} of {name}" for name, values in columns.items())
+            raise SureflowError(
+                f"conditions need as many values of one parameter as of another; given: {counts}"
+            ) from None
+        if not np.isfinite(conditions).all():
+            raise SureflowError("conditions must be finite numbers")
+        return conditions
+
+    def place(self, conditions: Conditions, *, extrapolate: bool) -> Place:
+        """Where conditions lie; those that are too far out are refused unless an extrapolation is asked for."""
+        place = self.trusted_domain.place(conditions)
+        if place.refused is not None and not extrapolate:
+            raise Refused(f"refused: {place.refused.reason}. Compute runs there, or ask for an extrapolation")
+        return place
+
+    def calibrate(self, runs: Runs, *, folds: bool = False) -> "Surrogate":
+        """The same model with error bars fitted to runs that it has not seen, or to folds over its training runs."""
+        from sureflow.surrogate.calibrate import calibrate
+
+        return calibrate(self, runs, folds=folds)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Keep the model in a folder, which `sureflow.load` and all commands read."""
+        from sureflow.surrogate.artifact import save
+
+        save(self, Path(folder), overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        from sureflow.surrogate.labelled import description
+
+        return description(self)
+
+    def _repr_html_(self) -> str:
+        from sureflow.surrogate.labelled import description_html
+
+        return description_html(self)
+
+
+def answer_samples(
+    surrogate: Surrogate, answer: Answer, conditions: Conditions, count: int = SAMPLES, seed: int = 0
+) -> Float[np.ndarray, "sample case variable point"]:
+    """Samples of whole fields with the calibrated bars, where the model has them: each deviation from the mean times
+    calibrated over own standard deviation. Where the model's own is zero its samples do not deviate, and stay.
+    """
+    drawn, mean = surrogate.samples(conditions, count, seed), np.asarray(answer.raw.mean)
+    own, std = answer.raw.std, answer.predictive.std
+    if surrogate.calibration is None or own is None or std is None:
+        return drawn
+    own, std = np.asarray(own), np.asarray(std)
+    return mean + (drawn - mean) * np.divide(std, own, out=np.ones_like(std), where=own > 0)
+
+
+def _column(name: str, values: Any) -> Float[np.ndarray, " case"]:
+    try:
+        return np.atleast_1d(np.asarray(values, float))
+    except (TypeError, ValueError):
+        raise SureflowError(f"{name}={values!r} is not a number, or a sequence of numbers") from None

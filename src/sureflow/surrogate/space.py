@@ -1,0 +1,137 @@
+"""Where the values of a prediction are: at the points that the runs share, or at points that follow from the parameters."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+from jaxtyping import Float
+
+from sureflow import scratch
+from sureflow.data.locate import Stencil, locate
+from sureflow.data.meshes import PHYSICAL, Cells, Geometry, Points, Topology, index_coordinates
+from sureflow.data.normalize import Standard
+from sureflow.data.runs import Runs
+from sureflow.models.contract import Coordinates, View
+from sureflow.models.interpolation import Interpolation, InterpolationSettings
+
+Conditions = Float[np.ndarray, "case parameter"]
+
+
+@dataclass(frozen=True)
+class MovingGeometry:
+    """Points, and the nodes after them, that move with the parameters: interpolated between those of the runs."""
+
+    inputs: Standard
+    places: Interpolation  # its fields are the axes
+    n_points: int
+
+    @classmethod
+    def of(cls, runs: Runs) -> Self:
+        first = runs.geometry_of(0)
+        n_places = sum(len(array) for array in first.arrays())
+        places = scratch.empty((len(runs), first.points.shape[1], n_places))
+        for case, place in enumerate(places):
+            place[:] = np.concatenate(runs.geometry_of(case).arrays()).T
+        inputs = Standard.fit(runs.parameters, axis=0)
+        view = View(inputs.forward(runs.parameters), places, np.empty((n_places, 0)), runs.header.axes)
+        return cls(inputs, InterpolationSettings().fit(view), len(first.points))
+
+    def at(self, condition: Float[np.ndarray, " parameter"]) -> Geometry:
+        found = self.places.predict(self.inputs.forward(condition[None]), np.empty((0, 0))).mean
+        points, nodes = np.split(np.asarray(found)[0].T, [self.n_points])
+        return Geometry(points, nodes if len(nodes) else None)
+
+
+@dataclass(frozen=True)
+class Space:
+    """The mesh of predictions. `described` are further descriptions of shared points by name, such as body-fitted ones."""
+
+    axes: tuple[str, ...]
+    topology: Topology
+    location: str
+    n_points: int
+    geometry: Geometry | None
+    moving: MovingGeometry | None = None
+    described: Mapping[str, Points] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, runs: Runs) -> Self:
+        return cls(
+            runs.header.axes,
+            runs.topology,
+            runs.header.location,
+            runs.n_points,
+            runs.geometry,
+            None if runs.geometry is not None else MovingGeometry.of(runs),
+            dict(runs.described),
+        )
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """How the values of one field lie in a structured block, slowest index first."""
+        return self.topology.values_shape(self.location)
+
+    @property
+    def is_plane_block(self) -> bool:
+        """Whether values lie in the cells of a structured block in two dimensions, as quantities of a body need."""
+        return self.topology.shape is not None and len(self.topology.shape) == 2 and self.location == "cells"
+
+    def at(self, condition: Float[np.ndarray, " parameter"]) -> Geometry:
+        """Points and nodes at a condition."""
+        if self.geometry is not None:
+            return self.geometry
+        assert self.moving is not None
+        return self.moving.at(condition)
+
+    def coordinates(self, kind: str, conditions: Conditions) -> Coordinates:
+        """Of the points: shared by all conditions, or of each."""
+        if kind != PHYSICAL:
+            assert self.shape is not None or kind in self.described
+            return self.described[kind] if kind in self.described else index_coordinates(self.shape)  # type: ignore[arg-type]
+        if self.geometry is not None:
+            return self.geometry.points
+        return np.stack([self.at(condition).points for condition in conditions])
+
+    def locate(self, condition: Float[np.ndarray, " parameter"], points: Points) -> Stencil:
+        """What interpolates values of the mesh to physical points at a condition; points outside are refused."""
+        return locate(points, self.at(condition), self.topology, self.location)
+
+    # On disk
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        found = {f"described.{name}": points for name, points in self.described.items()}
+        if self.geometry is not None:
+            found["points"] = self.geometry.points
+            if self.geometry.nodes is not None:
+                found["nodes"] = self.geometry.nodes
+        if self.moving is not None:
+            moving = {**self.moving.places.arrays(), "mean": self.moving.inputs.mean, "std": self.moving.inputs.std}
+            found |= {f"moving.{name}": array for name, array in moving.items()}
+        if self.topology.cells is not None:
+            found |= {f"cells.{name}": np.asarray(array) for name, array in vars(self.topology.cells).items()}
+        return found
+
+    @classmethod
+    def restore(
+        cls,
+        axes: tuple[str, ...],
+        shape: tuple[int, ...] | None,
+        location: str,
+        n_points: int,
+        arrays: Mapping[str, np.ndarray],
+    ) -> Self:
+        """From what `arrays` gave and a manifest says."""
+        groups: dict[str, dict[str, np.ndarray]] = {"described": {}, "moving": {}, "cells": {}}
+        for name, array in arrays.items():
+            group, dot, rest = name.partition(".")
+            if dot:
+                groups[group][rest] = array
+        geometry, moving = None, None
+        if groups["moving"]:
+            inputs = Standard(groups["moving"].pop("mean"), groups["moving"].pop("std"))
+            moving = MovingGeometry(inputs, Interpolation.from_arrays(groups["moving"]), n_points)
+        else:
+            geometry = Geometry(arrays["points"], arrays.get("nodes"))
+        cells = Cells(**groups["cells"]) if groups["cells"] else None
+        return cls(axes, Topology(shape, cells), location, n_points, geometry, moving, groups["described"])

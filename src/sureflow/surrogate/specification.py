@@ -1,0 +1,198 @@
+"""What is learned from runs: the one specification that experiments, studies and artifacts share."""
+
+import difflib
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, NonNegativeInt
+from pydantic_core import PydanticCustomError, core_schema
+
+from sureflow.data.meshes import BODY_FITTED, PHYSICAL
+from sureflow.data.runs import Runs
+from sureflow.data.scaling import SCALINGS, best_scaling
+from sureflow.errors import SureflowError
+from sureflow.models import InterpolationSettings, PodDeepONetSettings, PodGPSettings
+from sureflow.models.contract import MODELS, ModelSettings
+from sureflow.models.network import NETWORKS
+from sureflow.train import Networks
+from sureflow.validation import NESTED, settings, shortened, validated
+
+AUTO = "auto"
+DEFAULT_NETWORK = "deeponet"
+# Short for a head and a number of members.
+UQ = {
+    "deterministic": ("deterministic", 1),
+    "mve": ("mve", 1),
+    "evidential": ("evidential", 1),
+    "ensemble": ("deterministic", 10),
+}
+# What only networks have; in a file it may stand beside `model` instead of inside of it.
+NETWORK_KEYS = ("uq", "head", "members", "sampler", "train")
+KEYS = ("model", "scaling", "coordinates", *NETWORK_KEYS)
+# The names of physical coordinates in files of earlier versions.
+FORMER_COORDINATES = {"xr": PHYSICAL}
+
+
+@settings
+class ComparisonSettings:
+    """Candidates, and the folds over the training runs that decide between them."""
+
+    name: ClassVar[str] = AUTO
+    candidates: Annotated[tuple[Annotated[ModelSettings, MODELS], ...], Field(min_length=1)] = (
+        InterpolationSettings(),
+        PodGPSettings(),
+        PodDeepONetSettings(),
+    )
+    folds: Annotated[int, Field(ge=2)] = 5
+    seed: NonNegativeInt = 0
+
+
+class _ModelOrComparison:
+    """How pydantic reads and writes a model, or the comparison of several."""
+
+    def build(self, values: Any) -> ModelSettings | ComparisonSettings:
+        if isinstance(values, ComparisonSettings):
+            return values
+        table = {"name": values} if isinstance(values, str) else values
+        if isinstance(table, Mapping) and table.get("name") == AUTO:
+            try:
+                return validated(ComparisonSettings, {key: value for key, value in table.items() if key != "name"})
+            except SureflowError as error:
+                raise _refused(str(error)) from None
+        if isinstance(table, Mapping) and "name" in table and table["name"] not in (*MODELS,):
+            raise _refused(f"name={shortened(table['name'])!r} {_unknown(table['name'])}")
+        return MODELS.build(values)
+
+    def describe(self, model: ModelSettings | ComparisonSettings) -> dict[str, Any]:
+        if not isinstance(model, ComparisonSettings):
+            return MODELS.describe(model)
+        candidates = [MODELS.describe(candidate) for candidate in model.candidates]
+        return {"name": AUTO, "candidates": candidates, "folds": model.folds, "seed": model.seed}
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            self.build, serialization=core_schema.plain_serializer_function_ser_schema(self.describe)
+        )
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"type": "object", "title": "model"}
+
+
+def _refused(sentence: str) -> PydanticCustomError:
+    return PydanticCustomError(NESTED, "{sentences}", {"sentences": [(True, sentence)]})
+
+
+def _unknown(name: Any) -> str:
+    known = [AUTO, *(model for model in MODELS if model != Networks.name), *NETWORKS]
+    nearest = difflib.get_close_matches(shortened(name), known, n=1, cutoff=0.5)
+    return f"is not one of {', '.join(known)}" + (f"; did you mean {nearest[0]}?" if nearest else "")
+
+
+@settings
+class Specification:
+    """A model, and how it sees the runs.
+
+    `model` may be `auto`: the best of several by cross-validation. `scaling` may be: that of the free stream where the runs
+    offer it, else none. `coordinates` are for models that predict anywhere; auto are body-fitted ones where the mesh is
+    structured, else physical ones.
+    """
+
+    model: Annotated[ModelSettings | ComparisonSettings, _ModelOrComparison()] = ComparisonSettings()
+    scaling: str = AUTO
+    coordinates: str = AUTO
+
+    def __post_init__(self) -> None:
+        if self.scaling != AUTO and self.scaling not in SCALINGS:
+            raise SureflowError(f"scaling={self.scaling!r} {SCALINGS.unknown(self.scaling)}")
+        coordinates = (AUTO, PHYSICAL, BODY_FITTED)
+        if self.coordinates not in coordinates:
+            raise SureflowError(f"coordinates={self.coordinates!r} is not one of {', '.join(coordinates)}")
+        if self.coordinates != AUTO and not self._anywhere:
+            raise SureflowError(
+                f"coordinates={self.coordinates!r} is for networks, and the model is {self.model.name}: leave it out, or "
+                f"choose {DEFAULT_NETWORK}"
+            )
+
+    @property
+    def _anywhere(self) -> bool:
+        return isinstance(self.model, ModelSettings) and self.model.capabilities.anywhere
+
+    def scaling_for(self, runs: Runs) -> str:
+        return best_scaling(runs) if self.scaling == AUTO else self.scaling
+
+    def coordinates_for(self, runs: Runs) -> str:
+        """Those of a model that has use for them; of others, none are chosen."""
+        if self.coordinates != AUTO or not self._anywhere:
+            return self.coordinates
+        return BODY_FITTED if BODY_FITTED in runs.known_coordinates else PHYSICAL
+
+    @property
+    def seen_coordinates(self) -> str:
+        """The coordinates in which the model is given points, after they were chosen."""
+        return PHYSICAL if self.coordinates == AUTO else self.coordinates
+
+
+def specification(given: Mapping[str, Any], source: str = "") -> Specification:
+    """A specification from plain values, with the short forms that files may use spelled out."""
+    return validated(Specification, spell_out(given), source)
+
+
+def spell_out(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain values of a specification in full.
+
+    A network's name stands for networks of that kind. `uq` is short for a head and a number of members, and what only
+    networks have (NETWORK_KEYS) may stand beside the model: without the name of one, it chooses the default network.
+    """
+    values = {key: value for key, value in given.items() if key not in NETWORK_KEYS}
+    short = {key: given[key] for key in NETWORK_KEYS if given.get(key) is not None}
+    if values.get("coordinates") in FORMER_COORDINATES:
+        values["coordinates"] = FORMER_COORDINATES[values["coordinates"]]
+    model = values.get("model", {})
+    if isinstance(model, ModelSettings | ComparisonSettings):
+        _refuse_short(short, model.name)
+        return values
+    model = {"name": model} if isinstance(model, str) else model
+    if not isinstance(model, Mapping):
+        return values  # which validation refuses
+    for_networks = short or values.get("coordinates", AUTO) != AUTO
+    name = model.get("name", DEFAULT_NETWORK if for_networks or model else AUTO)
+    if name == Networks.name:
+        values["model"] = {**model, **_network_parts(short, model)}
+    elif isinstance(name, str) and name in NETWORKS:
+        values["model"] = {"name": Networks.name, "network": {**model, "name": name}, **_network_parts(short, {})}
+    else:
+        _refuse_short(short, name)
+        values["model"] = {**model, "name": name}
+    return values
+
+
+def _refuse_short(short: Mapping[str, Any], model: Any) -> None:
+    if short:
+        raise SureflowError(
+            f"{next(iter(short))} is for networks, and model.name is {model}: leave it out, or choose {DEFAULT_NETWORK}"
+        )
+
+
+def _network_parts(short: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Head, sampler and training settings; `given` are those that stand inside of the model."""
+    uq = short.get("uq", None if given else "ensemble")
+    if uq is not None and (not isinstance(uq, str) or uq not in UQ):
+        raise SureflowError(f"uq={str(uq)[:80]!r} is not one of {', '.join(UQ)}")
+    head, members = UQ[uq] if uq is not None else (None, None)
+    parts: dict[str, Any] = {}
+    for key, default in (("head", head), ("sampler", None), ("train", None)):
+        inside, beside = given.get(key, {}), short.get(key, {})
+        if isinstance(beside, Mapping) and isinstance(inside, Mapping):
+            # Another kind of head or sampler than the one inside has settings of its own.
+            other = "name" in beside and beside["name"] != inside.get("name")
+            parts[key] = ({} if other else dict(inside)) | ({"name": default} if default else {}) | dict(beside)
+        else:
+            parts[key] = beside or inside
+    members = short.get("members", members)
+    if isinstance(parts["sampler"], dict):
+        named = {"name": "ensemble"} | parts["sampler"]
+        ours = named["name"] == "ensemble" and members is not None and "members" not in short.get("sampler", {})
+        parts["sampler"] = named | ({"members": members} if ours else {})
+    if isinstance(parts["head"], dict) and "name" not in parts["head"]:
+        parts["head"] = {"name": "deterministic"} | parts["head"]
+    return parts
