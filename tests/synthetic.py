@@ -4,10 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
-from sureflow.data.dataset import Dataset, Mesh
-from sureflow.data.free_stream import Flight
-from sureflow.data.schema import Contents, Status
-from sureflow.data.store import RunStore
+from sureflow.data.layout import Contents
+from sureflow.data.run_store import RunStore
+from sureflow.data.runs import Runs
+from sureflow.data.schema import Status
+from sureflow.data.store import contents_of
+from sureflow.data.streams import Flight
+from sureflow.physics.gases import PerfectGas
 
 SHAPE = (6, 8)
 MACH = np.arange(10.0, 31.0, 5.0)
@@ -58,21 +61,29 @@ def fields(conditions: np.ndarray, shape: tuple[int, int] = SHAPE) -> np.ndarray
     )
 
 
-def dataset(conditions: np.ndarray | None = None, shape: tuple[int, int] = SHAPE) -> Dataset:
-    """The runs as a dataset, without a store."""
+def runs(conditions: np.ndarray | None = None, shape: tuple[int, int] = SHAPE) -> Runs:
+    """The runs in memory, with one number each."""
     conditions = grid() if conditions is None else conditions
-    x, r, xi, eta = (values.ravel() for values in cells(shape))
-    return Dataset(
-        parameters=conditions,
-        parameter_names=("mach", "altitude_km"),
-        coordinates={"xr": np.column_stack([x, r]), "body-fitted": np.column_stack([xi, eta])},
-        fields=fields(conditions, shape).reshape(len(conditions), 4, -1),
-        names=("u1", "u2", "rho", "T"),
-        units=("m/s", "m/s", "kg/m3", "K"),
-        free_stream=free_stream(conditions),
-        mesh=Mesh(shape, *nodes(shape)),
-        free_stream_source=Flight(),
+    mach, altitude = conditions.T
+    x, r, _, _ = cells(shape)
+    values = fields(conditions, shape).reshape(len(conditions), 4, -1)
+    return Runs.from_arrays(
+        {"mach": mach, "altitude_km": altitude},
+        np.column_stack([x.ravel(), r.ravel()]),
+        dict(zip(("u1", "u2", "rho", "T"), values.swapaxes(0, 1), strict=True)),
+        {"u1": "m/s", "u2": "m/s", "rho": "kg/m3", "T": "K", "mach": "1", "altitude_km": "km"},
+        Flight(),
+        axes=("x", "r"),
+        shape=shape,
+        nodes=np.column_stack([node.ravel() for node in nodes(shape)]),
+        numbers={"steps": np.ones(len(conditions))},
+        gas=PerfectGas(),
     )
+
+
+def contents(conditions: np.ndarray | None = None, shape: tuple[int, int] = SHAPE) -> Contents:
+    """What a store of the runs says before it has their fields."""
+    return contents_of(runs(conditions, shape), {})
 
 
 def write_store(
@@ -81,19 +92,9 @@ def write_store(
     status: dict[int, Status] | None = None,
     shape: tuple[int, int] = SHAPE,
 ) -> Path:
-    """The runs as a store; every case is converged but for those given in `status`."""
+    """The runs as a store; every case is converged but for those given in `status`, which may be to do."""
     conditions = grid() if conditions is None else conditions
-    node_x, node_r = nodes(shape)
-    contents = Contents(
-        conditions=conditions,
-        free_stream=free_stream(conditions),
-        nodes={"node_x": node_x, "node_r": node_r},
-        points=dict(zip(("x", "r", "xi", "eta"), cells(shape), strict=True)),
-        record=("steps",),
-        made_by={"gas": {"model": "perfect"}, "wall": {}, "mesh": {}, "scheme": {}},
-        versions={},
-    )
-    store = RunStore.create(path, contents)
+    store = RunStore.create(path, contents(conditions, shape))
     for case, run in enumerate(fields(conditions, shape)):
         store.write(case, run, {"steps": 1.0}, (status or {}).get(case, Status.CONVERGED))
     return path

@@ -12,19 +12,7 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
 from sureflow import scratch
-from sureflow.data.arrays import (
-    axes_of,
-    columns_of,
-    header_of,
-    made_with,
-    numbers_of,
-    parameter_tables,
-    physical_points,
-    refuse_strangers,
-    stacked,
-    stream_of,
-    variable_tables,
-)
+from sureflow.data import arrays
 from sureflow.data.checks import left_out_clause, require_distinct, require_finite_values
 from sureflow.data.header import Header
 from sureflow.data.meshes import (
@@ -114,18 +102,18 @@ class Runs:
         9 runs over angle (0..4): p (Pa) at 50 points in x
         """
         units, ranges, numbers = units or {}, ranges or {}, numbers or {}
-        refuse_strangers((*units, *ranges, *logarithmic), (*parameters, *fields, *numbers))
-        points, described = physical_points(coordinates)
+        arrays.refuse_strangers((*units, *ranges, *logarithmic), (*parameters, *fields, *numbers))
+        points, described = arrays.physical_points(coordinates)
         on_nodes = nodes is None and location == "points" and (shape is not None or cells is not None)
-        located = points if on_nodes else None if nodes is None else numbers_of("nodes", nodes)
-        header = header_of(
-            parameters=parameter_tables(parameters, units, ranges, logarithmic),
-            fields=variable_tables(fields, units),
-            numbers=variable_tables(numbers, units),
-            axes=axes_of(axes, points.shape[-1]),
+        located = points if on_nodes else None if nodes is None else arrays.numbers_of("nodes", nodes)
+        header = arrays.header_of(
+            parameters=arrays.parameter_tables(parameters, units, ranges, logarithmic),
+            fields=arrays.variable_tables(fields, units),
+            numbers=arrays.variable_tables(numbers, units),
+            axes=arrays.axes_of(axes, points.shape[-1]),
             location=location,
-            stream=stream_of(free_stream, tuple(parameters)),
-            made_by=made_with(made_by, gas),
+            stream=arrays.stream_of(free_stream, tuple(parameters)),
+            made_by=arrays.made_with(made_by, gas),
         )
 
         def geometry_of(case: int) -> Geometry:
@@ -135,12 +123,12 @@ class Runs:
         is_moving = points.ndim == 3 or (located is not None and located.ndim == 3)
         return cls(
             header=header,
-            parameters=columns_of(parameters, "parameter"),
-            fields=ArrayFields(stacked(fields)),
+            parameters=arrays.columns_of(parameters, "parameter"),
+            fields=ArrayFields(arrays.stacked(fields)),
             topology=Topology(None if shape is None else tuple(int(n) for n in shape), cells),
             geometry=None if is_moving else geometry_of(0),
             geometries=geometry_of if is_moving else None,
-            numbers=columns_of(numbers, "number") if numbers else None,
+            numbers=arrays.columns_of(numbers, "number") if numbers else None,
             described=described,
         )
 
@@ -217,7 +205,7 @@ class Runs:
             chosen = np.arange(len(self))[cases]
         except IndexError:
             raise SureflowError(
-                f"there are {len(self)} runs: select with a mask of that length, or with numbers below it"
+                f"{len(self)} runs are selected by a mask of that length or by numbers below it"
             ) from None
         geometries = self.geometries
         return replace(
@@ -376,11 +364,15 @@ def disagreement(one: Runs, other: Runs) -> str:
         return "their cells are not connected alike"
     if one.is_moving != other.is_moving:
         return "the mesh of one is shared by its runs, that of the other is not"
+    if one.known_coordinates != other.known_coordinates:
+        return (
+            f"they have {' and '.join(one.known_coordinates)}, and {' and '.join(other.known_coordinates)} coordinates"
+        )
     if one.geometry is not None and other.geometry is not None:
-        size = np.ptp(one.geometry.points, axis=0).max()
-        away = float(np.abs(one.geometry.points - other.geometry.points).max())
-        if away > 1e-6 * size:
-            return f"their points lie up to {away:.3g} apart"
+        pairs = zip(one.geometry.arrays(), other.geometry.arrays(), strict=False)
+        away = max(float(np.abs(here - there).max()) for here, there in pairs)
+        if away > 1e-6 * np.ptp(one.geometry.points, axis=0).max():
+            return f"their meshes lie up to {away:.3g} apart"
     return ""
 
 

@@ -89,7 +89,8 @@ def calibrate(
     _require_same_runs(surrogate, training)
     unseen.require_finite()
     observer = surrogate.observer if quantities else None
-    domain = surrogate.seen_domain
+    # Folds are masks over the training runs in the order in which they are given.
+    domain = replace(surrogate.seen_domain, parameters=training.parameters)
     sides = side_folds(domain) if _can_refit(surrogate, training) else {}
     everyone = random_folds(len(training), fewest_to_fit(len(domain.names))) if chosen.by_folds else []
     done, total = 0, len(everyone) + sum(map(len, sides.values()))
@@ -103,7 +104,8 @@ def calibrate(
     if chosen.by_folds:
         held_out = held_out_predictions(fit, training, everyone, domain, surrogate.unit, observer, on_fold)
     else:
-        held_out = unseen_predictions(surrogate.raw_predictive, unseen, domain, surrogate.unit, observer)
+        seen = surrogate.seen_domain
+        held_out = unseen_predictions(surrogate.raw_predictive, unseen, seen, surrogate.unit, observer)
     left_out = side_predictions(fit, training, sides, domain, surrogate.unit, observer, on_fold)
     fitted = fit_calibrations(held_out, left_out, exact=not chosen.by_folds)
     return replace(surrogate, calibration=_noting(fitted, unseen))

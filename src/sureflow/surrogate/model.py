@@ -144,7 +144,7 @@ class Surrogate:
         raw = self.raw_predictive(conditions)
         found = raw
         if self.calibration is not None:
-            found = calibrated(self.calibration.fields, raw, place, self.unit, self.raw_predictive)
+            found = calibrated(self.calibration.fields, raw, self.raw_predictive, place, self.unit)
         if points is None:
             return Answer(raw, found, place)
         mean = self._mean_at(raw, conditions, points)

@@ -50,7 +50,9 @@ class TrainedNetworks(FittedModel):
     weights: Any
 
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
-        return _predict(self.weights, _float32(coordinates), _float32(inputs), recipe=self.recipe)
+        filled, places = _filled(inputs), coordinates if coordinates.ndim == 2 else _filled(coordinates)
+        found = _predict(self.weights, _float32(places), _float32(filled), recipe=self.recipe)
+        return jax.tree.map(lambda values: values[: len(inputs)], found)
 
     @property
     def has_samples(self) -> bool:
@@ -113,6 +115,12 @@ class Networks(ModelSettings):
         form = weight_shapes(self.recipe, sizes.coordinates, sizes.inputs, sizes.fields)
         weights = from_tensors(form, arrays, "the model")
         return TrainedNetworks(self.recipe, jax.tree.map(jnp.asarray, weights))
+
+
+def _filled(rows: np.ndarray) -> np.ndarray:
+    """The rows with the last one repeated, up to a power of two: few compiled programs serve all numbers of conditions."""
+    count = 1 << max(len(rows) - 1, 0).bit_length()
+    return np.concatenate([rows, np.repeat(rows[-1:], count - len(rows), axis=0)])
 
 
 def _float32(values: np.ndarray) -> Array:

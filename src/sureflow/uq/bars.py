@@ -20,7 +20,6 @@ nothing else, and close to one in practice when they come from folds over the tr
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -108,7 +107,7 @@ class Calibration:
         )
 
     @classmethod
-    def restore(cls, facts: CalibrationFacts, arrays: Mapping[str, np.ndarray]) -> Self:
+    def restore(cls, facts: CalibrationFacts, arrays: Mapping[str, np.ndarray]) -> "Calibration":
         """A calibration from its facts and arrays; refused where they do not fit together."""
         factors, band_factors = (
             {level: tuple(np.inf if factor is None else factor for factor in row) for level, row in table.items()}

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -63,12 +62,12 @@ class HeldOutRuns:
     def __len__(self) -> int:
         return len(self.error)
 
-    def quantities(self) -> Self:
+    def quantities(self) -> "HeldOutRuns":
         """The same runs with quantities of interest in place of fields, each its own unit of error."""
         error = tuple(self.quantity_error[:, :, None])
         return replace(self, error=error, std=(np.ones((self.quantity_error.shape[1], 1)),) * len(self))
 
-    def select(self, runs: Mask | Int[np.ndarray, " chosen"]) -> Self:
+    def select(self, runs: Mask | Int[np.ndarray, " chosen"]) -> "HeldOutRuns":
         """Some of the runs, without a copy of their fields."""
         cases = np.arange(len(self))[runs]
         return replace(
