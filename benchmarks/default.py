@@ -16,18 +16,18 @@ from typing import TypeVar
 
 import numpy as np
 
-from sureflow.choose import ComparisonSettings, compare
-from sureflow.data.dataset import Dataset
-from sureflow.data.split import PaperDomains
-from sureflow.learn import learn
+import sureflow as sf
+from sureflow.data.splits import SPLITS
 from sureflow.runtime import keep_compiled_programs
-from sureflow.surrogate import Surrogate
-from sureflow.trust import body_of, calibrate, observer, quantities
+from sureflow.surrogate.calibrate import calibrate
+from sureflow.surrogate.choose import compare
+from sureflow.surrogate.learning import learn
+from sureflow.surrogate.specification import ComparisonSettings, Specification
 
 T = TypeVar("T")
 
 SCALING = "freestream"
-INSIDE, OUTSIDE = np.array([[25.0, 46.0]]), np.array([[30.0, 22.0]])
+INSIDE, OUTSIDE = {"mach": 25.0, "altitude_km": 46.0}, {"mach": 30.0, "altitude_km": 22.0}
 TEN_PERCENT_OUTSIDE = 1.6449  # standard deviations of a Gaussian
 
 
@@ -48,48 +48,46 @@ def milliseconds(function: Callable[[], object], repeats: int = 30) -> float:
     return 1e3 * statistics.median(durations)
 
 
-def train(training: Dataset) -> Surrogate:
+def train(training: sf.Runs) -> sf.Surrogate:
     print("| what | time |\n|---|---:|")
     found = timed("cross-validation of all candidates", lambda: compare(training, ComparisonSettings(), SCALING))
-    for candidate in found.candidates:
-        print(f"| of which {candidate.model}, left-out MAE {candidate.mae:.2g} | {candidate.seconds:.0f} s |")
-    chosen = timed(f"fit of {found.settings.name}", lambda: learn(training, found.settings, scaling=SCALING))
-    body = body_of(chosen, training.gas)
-    assert body is not None
-    return timed("calibration by folds", lambda: calibrate(chosen, training, folds=True, observe=observer(body)))
+    for one in found.candidates:
+        print(f"| of which {one.model}, left-out MAE {one.mae:.2g} in {one.folds} folds | {one.seconds:.0f} s |")
+    spec = Specification(found.settings, SCALING)
+    chosen = timed(f"fit of {found.settings.name}", lambda: learn(training, spec))
+    return timed("calibration by folds", lambda: calibrate(chosen, training, folds=True))
 
 
-def quantity_table(surrogate: Surrogate, runs: Dataset, domains: dict[str, np.ndarray]) -> None:
-    body = body_of(surrogate, runs.gas)
-    assert body is not None
+def quantity_table(surrogate: sf.Surrogate, runs: sf.Runs, domains: dict[str, np.ndarray]) -> None:
+    observer = surrogate.observer
+    assert observer is not None
     print(
         "\n| quantity | domain | runs | relative error | relative std | runs inside 90 % |\n|---|---|---:|---:|---:|---:|"
     )
     for domain, mask in domains.items():
-        truth = observer(body)(runs.fields[mask], runs.parameters[mask])
-        found = [
-            quantities(surrogate, body, mach=mach, altitude_km=altitude) for mach, altitude in runs.parameters[mask]
-        ]
-        for index, quantity in enumerate(body.quantities):
-            value = np.array([float(one[quantity.name]) for one in found])
-            std = np.array([float(one[f"{quantity.name}_std"]) for one in found])
+        tested = runs.select(mask)
+        truth = observer(tested.array(), tested.parameters)
+        asked = dict(zip(tested.parameter_names, tested.parameters.T, strict=True))
+        found = surrogate.quantities(extrapolate=True, **asked)
+        for index, quantity in enumerate(observer.quantities):
+            value, std = found[quantity.name].values, found[f"{quantity.name}_std"].values
             error = np.abs(value - truth[:, index])
             inside = (error <= TEN_PERCENT_OUTSIDE * std).mean()
             print(
-                f"| {quantity.name} | {domain} | {mask.sum()} | {np.mean(error / np.abs(truth[:, index])):.1e} "
+                f"| {quantity.name} | {domain} | {len(tested)} | {np.mean(error / np.abs(truth[:, index])):.1e} "
                 f"| {np.mean(std / np.abs(value)):.1e} | {inside:.0%} |"
             )
 
 
 def main() -> None:
     keep_compiled_programs()
-    runs = Dataset.from_store(sys.argv[1])
-    split = PaperDomains()(runs)
-    surrogate = train(runs.select(split.train))
+    runs = sf.open_runs(sys.argv[1])
+    division = SPLITS["paper"]()(runs)
+    surrogate = train(runs.select(division.train))
     for where, condition in (("inside", INSIDE), ("extrapolated", OUTSIDE)):
-        duration = milliseconds(partial(surrogate.predictive, condition))
-        print(f"| prediction of a whole field, {where} | {duration:.1f} ms |")
-    quantity_table(surrogate, runs, split.test)
+        duration = milliseconds(partial(surrogate.predict, extrapolate=True, **condition))
+        print(f"| prediction of a whole field with names and units, {where} | {duration:.1f} ms |")
+    quantity_table(surrogate, runs, division.test)
 
 
 if __name__ == "__main__":

@@ -15,12 +15,15 @@ from safetensors import SafetensorError, safe_open
 
 from sureflow.errors import SureflowError
 
-DTYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4"), "I64": np.dtype("<i8"), "I32": np.dtype("<i4"), "U8": np.dtype("u1")}
+FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
+INTEGERS = {"I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1"}
+DTYPES = {name: np.dtype(code) for name, code in {**FLOATS, **INTEGERS, "BOOL": "?"}.items()}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 ALIGNED = 64  # bytes that the first array's place is a multiple of
 PIECE = 1 << 24  # bytes that are written at once
-# Files up to this many bytes are read once more to compare their checksum; of larger ones it is that of the header.
+# Files up to this many bytes are read once more to compare their checksum; of larger ones so many pages, evenly spread.
 CHECKED_WHOLE = 1 << 28
+PAGE, PAGES = 1 << 12, 1 << 10
 
 
 def write_tensors(path: Path, tensors: Mapping[str, np.ndarray]) -> str:
@@ -51,23 +54,35 @@ def map_tensors(path: Path, expected: str) -> dict[str, np.ndarray]:
         raise SureflowError(f"{path} is damaged or truncated: {error}") from None
     if checksum(path) != expected:
         raise SureflowError(f"{path} is not the file that model.json was written with: its checksum differs")
-    return {name: _mapped(path, begin, form) for name, form in header.items() if name != "__metadata__"}
+    header.pop("__metadata__", None)
+    for name, form in header.items():
+        if form["dtype"] not in DTYPES:
+            raise SureflowError(f"{path}: the array {name!r} has the type {form['dtype']}, which is not read here")
+    return {name: _mapped(path, begin, form) for name, form in header.items()}
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 of a file; of a large one, of its size and header."""
+    """SHA-256 of a file; of a large one, of its size and of pages from its first to its last."""
     size = path.stat().st_size
     with path.open("rb") as file:
         if size <= CHECKED_WHOLE:
             return hashlib.file_digest(file, "sha256").hexdigest()
-        length = int.from_bytes(file.read(8), "little")
-        return hashlib.sha256(str(size).encode() + file.read(length)).hexdigest()
+        digest = hashlib.sha256(str(size).encode())
+        for start in np.linspace(0, size - PAGE, PAGES).astype(int).tolist():
+            file.seek(start)
+            digest.update(file.read(PAGE))
+        return digest.hexdigest()
 
 
 def _pieces(tensors: Mapping[str, np.ndarray]) -> Iterator[bytes | memoryview]:
     header, place = {}, 0
-    arrays = {name: np.asarray(array, np.asarray(array).dtype.newbyteorder("<"), order="C") for name, array in tensors.items()}
+    arrays = {
+        name: np.asarray(array, np.asarray(array).dtype.newbyteorder("<"), order="C") for name, array in tensors.items()
+    }
     for name, array in arrays.items():
+        if array.dtype not in NAMES:
+            known = ", ".join(sorted(dtype.name for dtype in NAMES))
+            raise SureflowError(f"the array {name!r} has the type {array.dtype}; a file holds arrays of {known}")
         header[name] = {
             "dtype": NAMES[array.dtype],
             "shape": list(array.shape),

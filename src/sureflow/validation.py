@@ -25,7 +25,7 @@ LONGEST_VALUE = 80  # characters of a wrong value that an error repeats
 @dataclass_transform(frozen_default=True, field_specifiers=(pydantic.Field,))
 def settings(cls: Class) -> Class:
     """The one way to declare settings: a frozen dataclass whose values are validated and whose unknown keys are refused."""
-    return pydantic.dataclasses.dataclass(frozen=True, config=STRICT)(cls)
+    return pydantic.dataclasses.dataclass(frozen=True, config=STRICT)(cls)  # type: ignore[return-value]
 
 
 class Section(pydantic.BaseModel):
@@ -34,7 +34,7 @@ class Section(pydantic.BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def validated(kind: type[Kind], values: Any, source: str = "") -> Kind:
+def validated(kind: type[Kind] | Any, values: Any, source: str = "") -> Kind:
     """Settings from plain values, or all that is wrong with them in one sentence, which begins with the `source`."""
     begin = f"{source}: " if source else ""
     try:

@@ -2,41 +2,100 @@ import numpy as np
 import pytest
 
 import synthetic
-from sureflow.data.normalize import Normalizer
+from data.own_runs import moving, structured
+from sureflow import scratch
+from sureflow.data.normalize import Normalizer, Standard, normalized_fields
+from sureflow.data.scaling import scaling_for
 from sureflow.predictive import Predictive
 
-
-@pytest.fixture(scope="module")
-def normalizer():
-    return Normalizer.fit(synthetic.dataset(), "xr")
+each_scaling = pytest.mark.parametrize("name", ["none", "freestream", "log-density"])
 
 
-def test_training_data_have_zero_mean_and_unit_deviation(normalizer):
-    view = normalizer.training_view(synthetic.dataset(), "xr")
-    for values, axes in ((view.fields, (1, 2)), (view.parameters, 0), (view.coordinates, 0)):
-        np.testing.assert_allclose(np.mean(values, axis=axes), 0, atol=1e-5)
-        np.testing.assert_allclose(np.std(values, axis=axes), 1, atol=1e-5)
+def fitted(name="none", runs=None):
+    runs = runs or synthetic.runs()
+    scaling = scaling_for(name, runs)
+    return scaling, Normalizer.fit(runs, scaling, "physical")
 
 
-def test_physical_inverts_the_training_view(normalizer):
-    data = synthetic.dataset()
-    view = normalizer.training_view(data, "xr")
-    mean = np.swapaxes(view.fields, 0, 1)
+@each_scaling
+def test_the_statistics_are_numpys_to_the_bit(name):
+    """Networks are compared bit for bit with those of earlier versions, which computed them so."""
+    runs = synthetic.runs()
+    scaling, normalizer = fitted(name)
+    fields = scaling.forward(runs.array(), runs.parameters)
+    mean, std = fields.mean(axis=(0, 2)), fields.std(axis=(0, 2))
+    np.testing.assert_array_equal(normalizer.fields.mean, mean)
+    np.testing.assert_array_equal(normalizer.fields.std, std)
+    normalized = normalized_fields(runs, scaling, normalizer)
+    np.testing.assert_array_equal(normalized, (fields - mean[:, None]) / std[:, None])
+    assert normalized.dtype == float
+
+
+@each_scaling
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_more_runs_than_fit_into_memory(name, dtype, monkeypatch):
+    small = synthetic.runs()
+    runs = type(small).from_arrays(
+        dict(zip(small.parameter_names, small.parameters.T, strict=True)),
+        small.coordinates("physical"),
+        dict(zip(small.names, small.array().swapaxes(0, 1).astype(dtype), strict=True)),
+        dict(zip(small.names, small.units, strict=True)),
+        small.header.stream,
+    )
+    scaling, held = fitted(name, runs)
+    expected = normalized_fields(runs, scaling, held)
+    monkeypatch.setattr(scratch, "IN_MEMORY", 100)
+    _, in_passes = fitted(name, runs)
+    np.testing.assert_allclose(in_passes.fields.mean, held.fields.mean, rtol=1e-13)
+    np.testing.assert_allclose(in_passes.fields.std, held.fields.std, rtol=1e-13)
+    found = normalized_fields(runs, scaling, held)
+    assert isinstance(found, np.memmap)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, expected.astype(dtype))
+
+
+def test_training_runs_have_zero_mean_and_unit_deviation():
+    runs = synthetic.runs()
+    scaling, normalizer = fitted("freestream")
+    for values, axes in (
+        (normalized_fields(runs, scaling, normalizer), (0, 2)),
+        (normalizer.inputs.forward(scaling.inputs(runs.parameters)), 0),
+        (normalizer.coordinates.forward(runs.coordinates("physical")), 0),
+    ):
+        np.testing.assert_allclose(values.mean(axis=axes), 0, atol=1e-12)
+        np.testing.assert_allclose(values.std(axis=axes), 1, atol=1e-12)
+
+
+def test_physical_inverts_the_normalization():
+    runs = synthetic.runs()
+    scaling, normalizer = fitted()
+    mean = normalized_fields(runs, scaling, normalizer)
     back = normalizer.physical(Predictive(mean, {"epistemic": np.ones_like(mean)}))
-    np.testing.assert_allclose(back.mean, data.fields, rtol=1e-5, atol=1e-4)
-    deviation = data.fields.std(axis=(0, 2))
+    np.testing.assert_allclose(back.mean, runs.array(), rtol=1e-12, atol=1e-9)
+    deviation = runs.array().std(axis=(0, 2))
     np.testing.assert_allclose(back.parts["epistemic"], np.broadcast_to(deviation[:, None], mean.shape))
 
 
 def test_a_constant_column_is_only_shifted():
-    data = synthetic.dataset()
-    data.parameters[:, 1] = 30.0
-    normalizer = Normalizer.fit(data, "xr")
-    np.testing.assert_array_equal(normalizer.network_parameters(np.array([[20.0, 31.0]]))[:, 1], [1.0])
+    standard = Standard.fit(np.array([[30.0], [30.0]]), axis=0)
+    np.testing.assert_array_equal(standard.forward(np.array([[31.0]])), [[1.0]])
 
 
-def test_plain_numbers_give_the_same_normalizer(normalizer):
-    again = Normalizer.from_dict(normalizer.to_dict())
-    for name, standard in vars(normalizer).items():
-        np.testing.assert_array_equal(getattr(again, name).mean, standard.mean)
-        np.testing.assert_array_equal(getattr(again, name).std, standard.std)
+def test_points_that_move_count_in_all_runs():
+    runs = moving()
+    points = np.concatenate([runs.coordinates("physical", case) for case in range(len(runs))])
+    standard = Standard.of_points(runs, "physical")
+    np.testing.assert_allclose(standard.mean, points.mean(axis=0))
+    np.testing.assert_allclose(standard.std, points.std(axis=0))
+    shared = Standard.of_points(runs, "body-fitted")
+    np.testing.assert_array_equal(shared.mean, Standard.of_points(structured(), "body-fitted").mean)
+
+
+def test_plain_numbers_give_the_same_normalizer():
+    _, normalizer = fitted("freestream")
+    values = normalizer.to_dict()
+    version_1 = {"parameters": values["inputs"], **{name: values[name] for name in ("coordinates", "fields")}}
+    for again in (Normalizer.from_dict(values), Normalizer.from_dict(version_1)):
+        for name, standard in vars(normalizer).items():
+            np.testing.assert_array_equal(getattr(again, name).mean, standard.mean)
+            np.testing.assert_array_equal(getattr(again, name).std, standard.std)

@@ -1,28 +1,31 @@
 """Properties that every scaling has; a new one joins `SCALINGS` and inherits them."""
 
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
 import synthetic
-from sureflow.data.dataset import Dataset
-from sureflow.data.free_stream import Flight
-from sureflow.data.scaling import SCALINGS, AnyScaling, best_scaling, scaling_of
+from data.own_runs import cloud
+from sureflow.data.runs import Runs
+from sureflow.data.scaling import SCALINGS, NoScaling, Scaling, best_scaling, scaling_for
+from sureflow.data.streams import STREAMS, Columns, Flight
 from sureflow.errors import SureflowError
 from sureflow.physics.free_stream import FlightCondition
+from sureflow.physics.gases import PerfectGas
 from sureflow.predictive import Predictive
+from sureflow.validation import settings
 
-each_scaling = pytest.mark.parametrize("name", SCALINGS)
+each_scaling = pytest.mark.parametrize("name", list(SCALINGS))
 conditions = st.lists(st.tuples(st.floats(2, 40), st.floats(0, 86)), min_size=1, max_size=4).map(np.array)
 
 
 @cache
 def scaling(name):
-    return scaling_of(name, synthetic.dataset())
+    return scaling_for(name, synthetic.runs())
 
 
 def drawn_fields(cases, seed, samples=()):
@@ -51,20 +54,20 @@ def test_the_slope_is_that_of_the_inverse(name, conditions, seed):
 
 @each_scaling
 def test_small_deviations_are_those_of_transformed_samples(name):
-    data = synthetic.dataset().select(np.arange(25) < 2)
-    mean = scaling(name).forward(data.fields, data.parameters)
+    data = synthetic.runs().select(np.arange(25) < 2)
+    mean = scaling(name).forward(data.array(), data.parameters)
     part = 0.01 * np.abs(mean) + 0.01
     predictive = scaling(name).physical(Predictive(mean, {"epistemic": part}), data.parameters)
     draws = mean + part * np.random.default_rng(0).standard_normal((4000, *mean.shape))
     samples = scaling(name).inverse(draws, data.parameters)
     np.testing.assert_allclose(predictive.parts["epistemic"], samples.std(axis=0), rtol=0.08)
-    np.testing.assert_allclose(predictive.mean, data.fields)
+    np.testing.assert_allclose(predictive.mean, data.array())
 
 
 @each_scaling
 def test_plain_numbers_give_the_same_scaling(name):
-    adapter = TypeAdapter(AnyScaling)
-    assert adapter.validate_json(adapter.dump_json(scaling(name))) == scaling(name)
+    assert SCALINGS.build(SCALINGS.describe(scaling(name))) == scaling(name)
+    assert hash(scaling(name)) == hash(SCALINGS.build(SCALINGS.describe(scaling(name))))
 
 
 def test_the_free_stream_scales_to_one():
@@ -89,36 +92,40 @@ def own_runs(**more):
         "angle": [0, 1, 2],
     }
     fields = {"v": rng.normal(size=(3, 6)), "p": rng.normal(size=(3, 6)), "q": rng.normal(size=(3, 6))}
-    return Dataset.from_arrays(parameters, rng.normal(size=(6, 2)), fields, **more)
+    return Runs.from_arrays(parameters, rng.normal(size=(6, 2)), fields, **more)
 
 
 def test_a_users_own_columns_give_the_free_stream():
     names = {"velocity": "speed", "density": "density", "temperature": "air"}
     data = own_runs(units={"v": "m/s", "p": "Pa"}, free_stream=names)
     assert best_scaling(data) == "freestream"
-    scaled = scaling_of("freestream", data).scaled(data)
-    np.testing.assert_allclose(scaled.fields[1], data.fields[1] / np.array([[2e3], [0.2 * 4e6], [1.0]]))
-    np.testing.assert_allclose(scaled.parameters[1], [np.log(2e3), np.log(0.2), np.log(250.0), 1.0])
+    scaling = scaling_for("freestream", data)
+    fields = scaling.forward(data.array(), data.parameters)
+    np.testing.assert_allclose(fields[1], data.fields[1] / np.array([[2e3], [0.2 * 4e6], [1.0]]))
+    inputs = scaling.inputs(data.parameters)
+    np.testing.assert_allclose(inputs[1], [np.log(2e3), np.log(0.2), np.log(250.0), 1.0])
 
 
 def test_what_is_not_offered_is_refused():
     with pytest.raises(SureflowError, match="scaling='freestream' needs the free stream of every run"):
-        scaling_of("freestream", own_runs(units={"v": "m/s"}))
+        scaling_for("freestream", own_runs(units={"v": "m/s"}))
     with pytest.raises(SureflowError, match="scaling='log-density' needs a field in kg/m3"):
-        scaling_of("log-density", own_runs())
-    with pytest.raises(SureflowError, match="is none of none, freestream, log-density"):
-        scaling_of("other", own_runs())
+        scaling_for("log-density", own_runs())
+    with pytest.raises(SureflowError, match="scaling='other' is not one of none, freestream, log-density"):
+        scaling_for("other", own_runs())
     with pytest.raises(SureflowError, match="free_stream names velocity: it must say"):
         own_runs(free_stream={"velocity": "speed"})
     with pytest.raises(SureflowError, match="free_stream names 'T' as the temperature: the parameters are"):
         own_runs(free_stream={"velocity": "speed", "density": "density", "temperature": "T"})
     names = {"velocity": "speed", "density": "density", "temperature": "air"}
     with pytest.raises(SureflowError, match="knows fields in m/s"):
-        scaling_of("freestream", own_runs(free_stream=names))
+        scaling_for("freestream", own_runs(free_stream=names))
     assert best_scaling(own_runs(free_stream=names)) == "none"
 
 
-@pytest.mark.parametrize(("condition", "message"), [([-1.0, 30.0], "mach=-1 has no"), ([20.0, 90.0], "altitude=90 km")])
+@pytest.mark.parametrize(
+    ("condition", "message"), [([-1.0, 30.0], "mach=-1 has no"), ([20.0, 90.0], "altitude_km=90 is outside 0..86 km")]
+)
 def test_conditions_without_a_free_stream_are_refused(condition, message):
     with pytest.raises(SureflowError, match=message):
         scaling("freestream").inputs(np.array([condition]))
@@ -127,3 +134,52 @@ def test_conditions_without_a_free_stream_are_refused(condition, message):
 def test_a_density_of_zero_has_no_logarithm():
     with pytest.raises(SureflowError, match="needs positive densities; the lowest is 0 kg/m3"):
         scaling("log-density").forward(np.zeros((1, 4, 2)), np.array([[20.0, 30.0]]))
+
+
+def test_parameters_are_seen_by_their_logarithm_once():
+    runs = cloud()
+    scaling = scaling_for("none", runs)
+    np.testing.assert_array_equal(scaling.inputs(runs.parameters), np.log(runs.parameters))
+    with pytest.raises(SureflowError, match="angle=-1 has no logarithm: give a positive value"):
+        scaling.inputs(np.array([[-1.0]]))
+    names = {"velocity": "speed", "density": "density", "temperature": "air"}
+    data = own_runs(units={"v": "m/s"}, free_stream=names, logarithmic=["density"])
+    plain = own_runs(units={"v": "m/s"}, free_stream=names)
+    inputs = [scaling_for("freestream", runs).inputs(runs.parameters) for runs in (data, plain)]
+    np.testing.assert_array_equal(inputs[0], inputs[1])
+
+
+def test_a_scaling_of_ones_own():
+    @SCALINGS.add
+    @settings
+    class Halves(Scaling):
+        factor: float
+        name: ClassVar[str] = "halves"
+
+        @classmethod
+        def for_runs(cls, runs):
+            return cls(0.5)
+
+        def forward(self, fields, parameters):
+            return fields * self.factor
+
+        def inverse(self, fields, parameters):
+            return fields / self.factor
+
+        def slope(self, fields, parameters):
+            return np.full((1, 1, 1), 1 / self.factor)
+
+    try:
+        scaling = scaling_for("halves", cloud())
+        assert SCALINGS.build({"name": "halves", "factor": 0.5, "logarithmic": [["angle", 0]]}) == scaling
+        np.testing.assert_array_equal(scaling.forward(cloud().array(), cloud().parameters), cloud().array() / 2)
+        np.testing.assert_array_equal(scaling.inputs(cloud().parameters), np.log(cloud().parameters))
+    finally:
+        del SCALINGS.entries["halves"]
+
+
+def test_streams_come_back_from_plain_values():
+    for stream in (Flight(PerfectGas(gamma=1.3)), Columns("u", "d", "t", 900.0)):
+        assert STREAMS.build(STREAMS.describe(stream)) == stream
+    assert Flight().limits == {"mach": (2.0, 40.0), "altitude_km": (0.0, 86.0)}
+    assert NoScaling().inputs(np.ones((1, 2))).tolist() == [[1.0, 1.0]]

@@ -8,9 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sureflow.errors import SureflowError
-from sureflow.flow.mesh import MeshSettings, SphereCone, body_mesh
+from sureflow.flow.mesh import (
+    MeshSettings,
+    SphereCone,
+    billig_shock,
+    body_mesh,
+    distance_to_shock,
+    one_sided_stretching,
+)
 from sureflow.flow.metrics import metrics
 from sureflow.runtime import double_precision
+from sureflow.validation import validated
 
 RAM_C = SphereCone()
 
@@ -44,6 +52,24 @@ def test_wall_spacing_is_as_asked_and_the_axis_is_exact():
     assert first == pytest.approx(2e-5, rel=1e-6)
 
 
+@given(
+    radius=st.floats(0.01, 1.0), angle=st.floats(0.0, 40.0), slenderness=st.floats(1.0, 20.0), mach=st.floats(3.0, 40.0)
+)
+def test_every_line_reaches_the_bow_shock(radius, angle, slenderness, mach):
+    body = SphereCone(radius, angle, radius * slenderness)
+    point, normal = body.wall(np.linspace(0.0, body.arc_length, 9))
+    x, r = point + distance_to_shock(body, mach, point, normal) * normal
+    np.testing.assert_allclose(x, billig_shock(body, mach, r), rtol=1e-12, atol=1e-12 * body.length)
+
+
+@pytest.mark.parametrize("first", [1e-9, 1e-4, 0.03, (1 - 1e-13) / 16, 1 / 16, 0.5])
+def test_stretching_begins_with_the_given_interval(first):
+    nodes = one_sided_stretching(first, 16)
+    assert nodes[[0, -1]].tolist() == [0.0, 1.0]
+    assert nodes[1] == pytest.approx(min(first, 1 / 16), rel=1e-6)
+    assert (np.diff(nodes) > 0).all()
+
+
 def test_volume_is_that_of_the_revolved_block():
     """Against the volume of revolution of the block's outline (Pappus, by the exact line integral over its polygon)."""
     mesh = body_mesh(RAM_C, MeshSettings(cells=(32, 32)))
@@ -71,10 +97,10 @@ def test_body_fitted_coordinates_are_uniform():
     [
         (lambda: MeshSettings(cells=(0, 0)), "cells=0x0"),
         (lambda: MeshSettings(cells=(64, 100_000)), "cells=64x100000"),
-        (lambda: MeshSettings(wall_spacing=float("nan")), "wall_spacing=nan"),
+        (lambda: validated(MeshSettings, {"wall_spacing": float("nan")}), "wall_spacing=nan"),
         (lambda: MeshSettings(wall_spacing=0.0), "wall_spacing=0"),
         (lambda: MeshSettings(mach=1.0), "mach=1 of the mesh is below 1.2"),
-        (lambda: MeshSettings(nose_cell=float("nan")), "nose_cell=nan"),
+        (lambda: validated(MeshSettings, {"nose_cel": 0.1}), "nose_cel is not a setting; did you mean nose_cell?"),
         (lambda: MeshSettings(nose_margin=0.9), "nose_margin=0.9 must be above 1"),
         (
             lambda: body_mesh(SphereCone(half_angle_deg=60.0), MeshSettings(mach=2.5)),

@@ -2,14 +2,19 @@
 
 import itertools
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from flow import uniform
+from physics.tabulated import Tabulated
 from sureflow.errors import SureflowError
 from sureflow.flow.mesh import MeshSettings, SphereCone, body_mesh
+from sureflow.flow.riemann import FLUXES, einfeldt_speeds, euler_flux
 from sureflow.flow.solution import RECORD_NAMES
-from sureflow.flow.solve import Start, solve_flow
+from sureflow.flow.solve import Start, scheme, solve_flow
+from sureflow.flow.state import conservative
 from sureflow.flow.steer import SolverSettings
 from sureflow.physics.correlations import fay_riddell, pitot_ratio
 from sureflow.physics.free_stream import FlightCondition, FreeStream
@@ -128,3 +133,67 @@ def test_a_start_of_another_shape_is_refused():
     start = Start(np.ones((4, 8, 8)), FlightCondition(10, 30).free_stream())
     with pytest.raises(SureflowError, match="shape"):
         solve_flow(FlightCondition(10, 30), COARSE, start=start)
+
+
+def few_steps(radius: float):
+    mesh = body_mesh(SphereCone(nose_radius=radius), MeshSettings(cells=(24, 24), wall_spacing=1e-4, mach=20.0))
+    return solve_flow(FlightCondition(20, 40), mesh, settings=SolverSettings(most_steps=50, first_order_steps=25))
+
+
+def test_a_new_geometry_traces_and_compiles_nothing():
+    events = []
+
+    def note(event: str, duration_secs: float, **_):
+        if event.startswith("/jax/core/compile/"):
+            events.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    try:
+        few_steps(0.1524)
+        first = len(events)
+        few_steps(0.12)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(note)
+    assert len(events) == first
+
+
+def rusanov(left, right, normal, units, shock):
+    """A user's own flux."""
+    before, behind = conservative(left, units), conservative(right, units)
+    fastest = jnp.maximum(*(jnp.abs(speed) for speed in einfeldt_speeds(left, right, normal, units)))
+    mean = 0.5 * (euler_flux(left, before, normal) + euler_flux(right, behind, normal))
+    return mean - 0.5 * fastest * (behind - before)
+
+
+@pytest.mark.parametrize("flux", ["hlle", "rusanov"])
+def test_another_flux_finds_the_same_shock(sweep, flux):
+    FLUXES.register("rusanov", rusanov)
+    solution = solve_flow(FlightCondition(20, 40), COARSE, settings=SolverSettings(flux=flux))
+    assert solution.convergence.status == "converged"
+    for name, share in (("stand_off", 0.03), ("pitot_ratio", 0.03), ("drag_coefficient", 0.03)):
+        assert solution.record()[name] == pytest.approx(sweep[20, 40].record()[name], rel=share)
+
+
+def test_fluxes_by_name():
+    assert scheme(SolverSettings())["flux"] == "HLLC, HLLE at shocks"  # as in stores since their first version
+    assert scheme(SolverSettings(flux="hlle"))["flux"] == "hlle"
+    with pytest.raises(SureflowError, match=r"flux='hllx' is not one of hlle, hllc, hllc-hlle.*; did you mean hll"):
+        SolverSettings(flux="hllx")
+
+
+def test_a_gas_with_tables_flows():
+    solution = solve_flow(FlightCondition(10, 40), COARSE, gas=Tabulated())
+    assert solution.convergence.status == "converged"
+    assert solution.record()["pitot_ratio"] == pytest.approx(pitot_ratio(10), rel=0.02)
+
+
+def test_a_solution_is_a_labelled_dataset_and_says_what_it_is(sweep):
+    solution = sweep[25, 50]
+    dataset = solution.to_xarray()
+    assert list(dataset) == ["u1", "u2", "rho", "T", "pressure", "mach_number"]
+    assert dict(dataset.sizes) == {"j": 48, "i": 32, "node_j": 49, "node_i": 33}
+    assert dataset["T"].attrs == {"units": "K", "long_name": "temperature"}
+    assert dataset.attrs == {"title": "Mach 25 at 50 km", "status": "converged"}
+    np.testing.assert_array_equal(dataset["rho"], solution.fields[2])
+    assert repr(solution).startswith("Flow at Mach 25 at 50 km on 32x48 cells: converged in ")
+    assert "Mach 25 at 50 km" in solution._repr_html_()

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sureflow.uq import domain as module
-from sureflow.uq.domain import Trust, TrainingDomain
+from sureflow.uq.domain import TrainingDomain, Trust
 
 NAMES = ("mach", "altitude_km")
 DOMAIN = TrainingDomain(NAMES, np.array([[10.0, 20.0], [30.0, 60.0], [20.0, 30.0]]))

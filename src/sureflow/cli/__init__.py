@@ -1,6 +1,10 @@
-"""The `sureflow` command: one small file a command; nothing heavy is imported before a command runs."""
+"""The `sureflow` command: one small file a command, which parses, calls and prints; heavy imports wait until it runs."""
 
+import functools
+import signal
 import sys
+from collections.abc import Callable
+from types import FrameType
 
 import typer
 
@@ -11,30 +15,67 @@ from sureflow.cli.generate import generate
 from sureflow.cli.info import info
 from sureflow.cli.predict import predict
 from sureflow.cli.report import report
+from sureflow.cli.runs import add, join, split
 from sureflow.cli.solve import solve
 from sureflow.cli.study import study
 from sureflow.cli.train import train
-from sureflow.errors import SureflowError
+from sureflow.errors import Exists, Refused, SureflowError
+
+# The option that allows what the library withholds.
+ALLOWED_BY = {Exists: " (--overwrite)", Refused: " (--extrapolate)"}
+
+
+class Terminated(KeyboardInterrupt):
+    """A batch system's SIGTERM, which ends a command as Ctrl-C does."""
+
+
+def stoppable(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, which ends in a sentence when it is stopped; it may add a note about what is kept and how to go on."""
+
+    @functools.wraps(command)
+    def run(*arguments: object, **options: object) -> None:
+        try:
+            command(*arguments, **options)
+        except KeyboardInterrupt as stop:
+            kept = getattr(stop, "__notes__", ["nothing was written"])[-1]
+            print(f"sureflow: stopped; {kept}", file=sys.stderr)
+            raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from None
+
+    return run
+
+
+# Plain help and one-line errors, in half the time.
+PLAIN = {"no_args_is_help": True, "add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 
 app = typer.Typer(
-    name="sureflow",
-    help="Hypersonic flow fields from few CFD runs, at once, with error bars that can be trusted.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help and one-line errors, in half the time
+    name="sureflow", help="Flow fields from few CFD runs, at once, with error bars that can be trusted.", **PLAIN
 )
 for command in (solve, generate, info, train, calibrate, predict, evaluate, curve, study, report):
-    app.command()(command)
+    app.command()(stoppable(command))
+runs = typer.Typer(help="Join stores of runs, split them and add to them.", **PLAIN)
+for command in (join, split, add):
+    runs.command()(stoppable(command))
+app.add_typer(runs, name="runs")
 
 
 def main() -> None:
     """Run the command; a user's mistake ends in one sentence and exit code 2, never in a traceback."""
+    signal.signal(signal.SIGTERM, terminate)
     try:
         app()
     except SureflowError as error:
-        print(f"sureflow: {error}", file=sys.stderr)
-        sys.exit(2)
-    except PermissionError as error:
-        print(f"sureflow: {error.filename} may not be read or written by this user.", file=sys.stderr)
-        sys.exit(2)
+        allowed = next((words for kind, words in ALLOWED_BY.items() if isinstance(error, kind)), "")
+        end(f"{error}{allowed}")
+    except OSError as error:
+        end(f"{error.filename or 'a file'} cannot be read or written ({error.strerror or error})")
+    except MemoryError:
+        end("there is not enough memory: use fewer or smaller runs, or a machine with more of it")
+
+
+def end(sentence: str) -> None:
+    print(f"sureflow: {sentence}", file=sys.stderr)
+    sys.exit(2)
+
+
+def terminate(signum: int, frame: FrameType | None) -> None:
+    raise Terminated

@@ -1,9 +1,12 @@
-"""`sureflow calibrate`: a trained model and runs in; the model with error bars that were held against them."""
+"""`sureflow calibrate`: a trained model and runs in; the model with calibrated error bars."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from sureflow.uq.bars import Calibration
 
 
 def calibrate(
@@ -18,53 +21,57 @@ def calibrate(
         bool, typer.Option(help="Calibrate stand-off, pressures and drag as well (some seconds more).")
     ] = True,
 ) -> None:
-    """Calibrate the error bars of a model, by runs that it has not seen.
+    """Calibrate the error bars of a model by runs that it has not seen.
 
     Runs that the model was trained on do not count as unseen. When no others are given, the model is fitted again to parts
-    of its training runs and tested on the rest. Sides of the training domain are left out as well, which teaches how bars
-    grow beyond it; that too needs the training runs in the store, and a model that is quick to fit again. Means stay as they
-    are.
+    of its training runs and tested on the rest. Sides of the training domain are left out as well, which shows how bars
+    must grow beyond it; that too needs the training runs, and a model that is quick to fit again. Means do not change.
     """
-    from sureflow import artifact, trust
-    from sureflow.cli.console import Bar, err, out
-    from sureflow.data.dataset import Dataset
-    from sureflow.data.store import explain_writing
-    from sureflow.evaluate.held_out import matched
+    from sureflow.cli.console import Bar, begin, err, out
+
+    begin(f"reading {model} and {runs}")
+
+    from sureflow.importers import read_runs
     from sureflow.runtime import keep_compiled_programs
+    from sureflow.surrogate.workshop import calibrate_in
 
     keep_compiled_programs()
-    surrogate = artifact.load(model)
-    dataset = matched(Dataset.from_store(runs), surrogate)
-    basis = trust.basis_of(surrogate, dataset, folds=folds)
-    err.print(f"calibrating with {basis}")
-    body = trust.body_of(surrogate, dataset.gas) if quantities else None
-    observe = None if body is None else trust.observer(body)
-    with Bar("refitting", 1.0) as bar:
+    with Bar("refitting") as bar:
 
         def on_refit(done: int, total: int) -> None:
-            bar.update(done / total, f"refit {done} of {total}")
+            bar.begin(total)
+            bar.update(done, f"refit {done} of {total}")
 
-        fitted = trust.calibrate(surrogate, dataset, folds=folds, observe=observe, on_refit=on_refit)
-    with explain_writing(model):
-        artifact.save(fitted, model)
+        try:
+            given = {"folds": folds, "quantities": quantities, "say": err.print, "on_refit": on_refit}
+            fitted = calibrate_in(model, read_runs(runs), **given)
+        except KeyboardInterrupt as stop:
+            stop.add_note("the model is unchanged")
+            raise
+    assert fitted.calibration is not None
     out.print(f"Written to {model}/", markup=False)
-    out.print(_summary(fitted.calibrations["fields"].factors[0.9], fitted.names, fitted.trusted_domain.reach))
+    out.print(f"calibrated; {intervals(fitted.calibration.fields, fitted.names)}")
+    out.print(reach(fitted.calibration.fields.reach))
 
 
-def _summary(factors: tuple[float, ...], names: tuple[str, ...], reach: float) -> str:
+def intervals(fields: "Calibration", names: tuple[str, ...]) -> str:
+    """How wide the intervals are, or why there are none."""
     import math
 
-    if all(map(math.isfinite, factors)):
-        shares = ", ".join(f"{name} {factor:.2f}" for name, factor in zip(names, factors, strict=True))
-        intervals = f"90 % intervals reach, in standard deviations: {shares} (1.64 for a Gaussian)"
-    else:
-        intervals = (
-            "too few held-out runs inside the training hull for 90 % intervals: 9 are needed, 18 where the model has not "
-            "seen them, since half of those shape the bars"
-        )
-    outside = (
-        f"conditions farther than {reach:.0%} of the training ranges are refused"
-        if reach
-        else "conditions outside the training hull are refused: no run taught how bars grow there; the training runs would"
+    if all(map(math.isfinite, fields.factors[0.9])):
+        shares = ", ".join(f"{name} {factor:.2f}" for name, factor in zip(names, fields.factors[0.9], strict=True))
+        return f"90 % intervals reach, in standard deviations: {shares} (1.64 for a Gaussian)"
+    return (
+        "too few held-out runs inside the training hull for 90 % intervals: 9 are needed, 18 where the model has not seen "
+        "them, since half of those shape the bars"
     )
-    return f"calibrated; {intervals}\n{outside}"
+
+
+def reach(share: float) -> str:
+    """How far beyond the training runs the model answers."""
+    if share:
+        return f"conditions farther outside than {share:.0%} of the training ranges are refused"
+    return (
+        "conditions outside the training hull are refused: how bars grow there is learned from the training runs, by a "
+        "model that is quick to fit again"
+    )

@@ -15,6 +15,11 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 LINE_EVERY = 15.0  # seconds between lines where no bar can be drawn
 
 
+def begin(words: str) -> None:
+    """The first words of a command, before the imports that take a second or two."""
+    err.print(words, style="dim", markup=False)
+
+
 def print_facts(facts: Mapping[str, str]) -> None:
     """Names and values in two columns; nothing is cut off, whatever the width."""
     width = max(map(len, facts), default=0) + 2
@@ -53,26 +58,25 @@ def duration(seconds: float | None) -> str:
 
 
 class Bar:
-    """A progress bar on a terminal; a line now and then in a log file."""
+    """A progress bar on a terminal, drawn once there is something to follow; a line now and then in a log file."""
 
-    def __init__(self, label: str, total: float, found: float = 0, window: int = 30):
+    def __init__(self, label: str, window: int = 30):
         self.progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f}%"),
-            TextColumn("{task.fields[note]}"),
+            TextColumn("{task.fields[note]}", markup=False),
             TimeElapsedColumn(),
             TimeLeft(),
             console=err,
             transient=True,
             disable=not err.is_terminal,
         )
-        self.task = self.progress.add_task(label, total=total, left=None, note="")
-        self.progress.update(self.task, completed=found)
-        self.total = total
-        self.found = found
+        self.task = self.progress.add_task(label, total=1.0, left=None, note="", visible=False)
+        self.total: float | None = 1.0
+        self.found = 0.0
         self.window = window
-        self.pace = Pace(window)
+        self.forget_pace()
         self.printed = time.monotonic()
 
     def __enter__(self) -> "Bar":
@@ -82,20 +86,22 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         self.progress.stop()
 
-    def begin(self, total: float) -> None:
-        """Set what there is to do, once it is known."""
+    def begin(self, total: float | None, found: float | None = None) -> None:
+        """Set what there is to do, None if nobody knows, and what of it was done before."""
         self.total = total
-        self.progress.update(self.task, total=total)
+        self.found = self.found if found is None else found
+        self.progress.update(self.task, total=total, completed=self.found, visible=True)
 
     def forget_pace(self) -> None:
         """Take the time remaining from what is still to come: what lies behind took no time."""
         self.pace = Pace(self.window)
 
     def update(self, completed: float, note: str) -> None:
-        now = time.monotonic()
-        left = self.pace.left(now, completed, self.total) if completed > self.found else None
-        self.progress.update(self.task, completed=completed, left=left, note=note)
+        now, left = time.monotonic(), None
+        if completed > self.found and self.total is not None:
+            left = self.pace.left(now, completed, self.total)
+        self.progress.update(self.task, completed=completed, left=left, note=note, visible=True)
         if not err.is_terminal and now - self.printed > LINE_EVERY:
             self.printed = now
             task = self.progress.tasks[0]
-            err.print(f"{task.description} {task.percentage:.0f}%  {note}  {duration(left)} left")
+            err.print(f"{task.description} {task.percentage:.0f}%  {note}  {duration(left)} left", markup=False)

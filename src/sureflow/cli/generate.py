@@ -1,17 +1,16 @@
 """`sureflow generate`: a whole campaign into one store."""
 
-import contextlib
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sureflow.cli.inputs import parse_shard
 from sureflow.errors import SureflowError
 
 if TYPE_CHECKING:
     from sureflow.campaign.run import Standing, Workers
+    from sureflow.cli.console import Bar
 
 
 def generate(
@@ -29,82 +28,63 @@ def generate(
 
     Stopped at any moment and started again, it goes on: finished runs are kept.
     """
-    from sureflow.campaign.run import Options, run_campaign
-    from sureflow.campaign.settings import load_campaign
+    part = parse_shard(shard)
 
-    options = Options(parse_shard(shard), overwrite, retry_failed)
-    campaign = load_campaign(preset)
-    crew = choose_workers(workers, scheduler)
-    with Watch(f"{store.name}") as watch, stopped_by_signals():
+    from sureflow.cli.console import Bar, begin, out
+
+    begin(f"computing runs into {store}")
+
+    from sureflow.campaign.campaign import load_campaign
+    from sureflow.campaign.run import Options, run_campaign
+    from sureflow.data.schema import Status
+
+    options, campaign, crew = Options(part, overwrite, retry_failed), load_campaign(preset), choose(workers, scheduler)
+    with Bar(store.name) as bar:
+        watch = Watch(bar)
         try:
             standing = run_campaign(store, campaign, crew, options, watch.show)
-        except KeyboardInterrupt:
-            watch.close()
-            say_interrupted(store, watch.latest)
-            raise typer.Exit(130) from None
-    say_finished(store, standing)
+        except KeyboardInterrupt as stop:
+            kept = f"{watch.finished} runs are kept in {store}" if watch.finished else f"finished runs are kept in {store}"
+            stop.add_note(f"{kept}; run the same command again to go on")
+            raise
+    found = f" ({standing.found} were there already)" if standing.found else ""
+    out.print(f"{store}: {standing.finished} of {standing.total} runs{found}: {tally(standing)}", markup=False)
+    if standing.counts[Status.CONVERGED] < standing.total:
+        out.print(f"Runs that did not converge are kept and marked; `sureflow info {store}` names them", markup=False)
 
 
-def parse_shard(text: str) -> tuple[int, int]:
-    """'2/8' as (2, 8)."""
-    index, slash, count = text.partition("/")
-    if not (slash and index.isdecimal() and count.isdecimal()):
-        raise SureflowError(f"shard={text!r} is not i/N; write the part and the number of parts, such as 2/8.")
-    return int(index), int(count)
-
-
-def choose_workers(workers: int | None, scheduler: str | None) -> "Workers":
+def choose(workers: int | None, scheduler: str | None) -> "Workers":
     """A function from the number of runs to an executor for them."""
     from sureflow.campaign.cluster import local_workers, scheduler_workers
     from sureflow.runtime import usable_cores
 
     if workers is not None and workers < 1:
-        raise SureflowError(f"workers={workers} must be at least 1.")
+        raise SureflowError(f"workers={workers} must be at least 1")
     if scheduler is not None and workers is not None:
-        raise SureflowError("--workers and --scheduler exclude each other: a scheduler has its own workers.")
+        raise SureflowError("--workers and --scheduler exclude each other: a scheduler has its own workers")
     if scheduler is not None:
         return lambda runs: scheduler_workers(scheduler)
     return lambda runs: local_workers(min(workers or usable_cores(), runs))
 
 
-class Watch(contextlib.AbstractContextManager):
+class Watch:
     """Follows a campaign with a bar."""
 
-    def __init__(self, label: str):
-        self.label = label
-        self.latest: Standing | None = None
-        self.stack = contextlib.ExitStack()
-        self.bar = None
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self.stack.close()
+    def __init__(self, bar: "Bar"):
+        self.bar = bar
+        self.finished = 0
+        self.begun = False
 
     def show(self, standing: "Standing") -> None:
-        from sureflow.cli.console import Bar, err
+        from sureflow.cli.console import err
 
-        self.latest = standing
-        if self.bar is None:
+        if not self.begun:
+            self.begun = True
             if standing.remark and standing.finished < standing.total:
                 err.print(standing.remark, style="yellow", markup=False)
-            self.bar = self.stack.enter_context(Bar(self.label, standing.total, standing.found))
+            self.bar.begin(standing.total, standing.found)
+        self.finished = standing.finished
         self.bar.update(standing.finished, f"{standing.finished} of {standing.total}: {tally(standing)}")
-
-
-@contextlib.contextmanager
-def stopped_by_signals() -> Iterator[None]:
-    """A batch system's SIGTERM ends a job as Ctrl-C does."""
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def tally(standing: "Standing") -> str:
@@ -112,21 +92,4 @@ def tally(standing: "Standing") -> str:
     from sureflow.data.schema import Status
 
     ends = (Status.CONVERGED, Status.STALLED, Status.FAILED)
-    return ", ".join(f"{standing.counts[status]} {status.name.lower()}" for status in ends)
-
-
-def say_finished(store: Path, standing: "Standing") -> None:
-    from sureflow.cli.console import out
-    from sureflow.data.schema import Status
-
-    found = f" ({standing.found} were there already)" if standing.found else ""
-    out.print(f"{store}: {standing.finished} of {standing.total} runs{found}: {tally(standing)}.", markup=False)
-    if standing.counts[Status.CONVERGED] < standing.total:
-        out.print(f"Runs that did not converge are kept and marked; `sureflow info {store}` names them.", markup=False)
-
-
-def say_interrupted(store: Path, standing: "Standing | None") -> None:
-    from sureflow.cli.console import err
-
-    kept = f"{standing.finished} of {standing.total} runs are kept in {store}; " if standing else ""
-    err.print(f"Stopped: {kept}run the same command again to go on.", markup=False)
+    return ", ".join(f"{standing.counts[status]} {status.words}" for status in ends)

@@ -1,87 +1,106 @@
-"""`sureflow info`: what is in a store of runs."""
+"""`sureflow info`: what is in a store of runs, or in a model."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sureflow.errors import SureflowError
+from sureflow.errors import Exists, SureflowError
+
+if TYPE_CHECKING:
+    from sureflow.data.runs import Runs
+    from sureflow.surrogate.model import Surrogate
 
 PICTURES = (".png", ".pdf", ".svg")
 
 
 def info(
-    store: Annotated[Path, typer.Argument(help="A store of runs, such as runs.zarr.")],
+    path: Annotated[Path, typer.Argument(help="A store of runs, another file of runs (.npz), or the folder of a model.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False,
     figure: Annotated[
-        Path | None, typer.Option(help="Also draw how the runs ended over Mach number and altitude (png, pdf, svg).")
+        Path | None, typer.Option(help="Also draw how the runs of a store ended over their parameters (png, pdf, svg).")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the figure if it exists.")] = False,
 ) -> None:
-    """Show what is in a store of runs.
+    """Show what is in a store of runs: parameters, fields, mesh, convergence, how they were made, versions and checksum.
 
-    Grid, conditions, convergence, gas, wall, validity, versions and checksum.
+    Of a model, show what it is, what it was trained on and what its error bars are worth.
     """
-    import json
-
-    from sureflow.data.store import RunStore, explain_writing
-    from sureflow.report.figures import save
-    from sureflow.report.overview import overview, overview_figure
-    from sureflow.report.solution import jsonable
-
     if figure and figure.suffix.lower() not in PICTURES:
-        raise SureflowError(f"figure={str(figure)!r} is not a picture; end it in {', '.join(PICTURES)}.")
+        raise SureflowError(f"figure={str(figure)!r} is not a picture: end it in {', '.join(PICTURES)}")
     if figure and not overwrite and figure.exists():
-        raise SureflowError(f"{figure} exists; choose another name, or replace it with --overwrite.")
-    runs = RunStore.open(store)
-    facts = jsonable(overview(runs))
+        raise Exists(f"{figure} exists: choose another name, or allow it to be replaced")
+
+    from sureflow.cli.console import begin
+
+    begin(f"reading {path}")
+
+    from sureflow.data.store import open_runs
+    from sureflow.importers import importer_for, read_runs
+    from sureflow.surrogate.artifact import holds_model, load
+
+    is_model = holds_model(path)
+    is_store = not is_model and importer_for(path) is open_runs
+    if figure and not is_store:
+        raise SureflowError(f"{path} is not a store of runs: a figure shows how those of a store ended")
+    if is_store:
+        show_store(path, as_json=as_json, figure=figure)
+        return
+    found = load(path) if is_model else read_runs(path)
+    facts = model_facts(found) if is_model else runs_facts(path, found)
+    print_json(facts) if as_json else print(repr(found))
+
+
+def show_store(path: Path, *, as_json: bool, figure: Path | None) -> None:
+    from sureflow.cli.console import out, print_facts
+    from sureflow.data.disk import explain_writing
+    from sureflow.data.store import open_store
+    from sureflow.report.figures import save
+    from sureflow.report.overview import overview, overview_figure, overview_text, remarks
+
+    store = open_store(path)
+    facts = overview(store)
     if figure:
         with explain_writing(figure):
             figure.parent.mkdir(parents=True, exist_ok=True)
-            save(overview_figure(runs), figure)
+            save(overview_figure(store), figure)
     if as_json:
-        print(json.dumps(facts, indent=2, allow_nan=False))
-    else:
-        show(facts)
+        print_json(facts)
+        return
+    print_facts(overview_text(facts))
+    for what, sentence in remarks(facts):
+        out.print(f"[{'yellow' if what == 'outside the model' else 'red'}]{what}:[/] {sentence}")
 
 
-def show(facts: dict[str, Any]) -> None:
-    """The same as a page of text."""
-    from sureflow.cli.console import out, print_facts
+def runs_facts(path: Path, runs: "Runs") -> dict[str, Any]:
+    from sureflow.validation import plain
 
-    conditions, status, grid = facts["conditions"], facts["status"], facts["grid"]
-    mach, altitude = conditions["mach"], conditions["altitude_km"]
-    rows = {
-        "conditions": f"{conditions['count']}: Mach {span(mach)}, altitude {span(altitude)} km",
-        "runs": ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in status.items() if count),
-        "grid": f"{grid['cells'][0]} x {grid['cells'][1]} cells, first cell {grid.get('wall_spacing', 0) * 1e6:.3g} µm",
-        "body": words(facts["body"]),
-        "gas": words(facts["gas"]),
-        "wall": words(facts["wall"]),
-        "scheme": words(facts["scheme"]),
-        "versions": words(facts["versions"]),
-        "checksum": facts["checksum"],
+    return {"path": str(path), "runs": len(runs), **plain(runs.header), "points": runs.n_points, "checksum": runs.checksum}
+
+
+def model_facts(surrogate: "Surrogate") -> dict[str, Any]:
+    from sureflow.validation import plain
+
+    domain, calibration = surrogate.domain, surrogate.calibration
+    fitted = None if calibration is None else calibration.fields
+    return {
+        "model": surrogate.model_name,
+        "uq": surrogate.uq,
+        "specification": plain(surrogate.spec),
+        **plain(surrogate.header),
+        "points": surrogate.space.n_points,
+        "training": {
+            "runs": len(domain.parameters),
+            "lowest": dict(zip(domain.names, domain.lower.tolist(), strict=True)),
+            "highest": dict(zip(domain.names, domain.upper.tolist(), strict=True)),
+            "checksum": surrogate.data_checksum,
+        },
+        "calibration": None if fitted is None else {"runs": fitted.runs, "exact": fitted.exact, "reach": fitted.reach},
+        "comparison": [dict(row) for row in surrogate.comparison],
     }
-    print_facts(rows)
-    for run in facts["not_converged"]:
-        out.print(f"[red]{run['status']}:[/] Mach {run['mach']:g} at {run['altitude_km']:g} km")
-    for name, limit in facts["validity"].items():
-        if limit["outside"]:
-            lower = "lowest" in limit
-            reach = f"down to {limit['lowest']:.3g}" if lower else f"up to {limit['highest']:.3g}"
-            out.print(
-                f"[yellow]outside the model:[/] {limit['outside']} runs with {name.replace('_', ' ')} "
-                f"{'under' if lower else 'over'} {limit['limit']:g} ({reach}): {limit['meaning']}"
-            )
 
 
-def span(values: dict[str, float]) -> str:
-    """'10..30 (21 values)'."""
-    if values["values"] == 1:
-        return f"{values['lowest']:g}"
-    return f"{values['lowest']:g}..{values['highest']:g} ({values['values']} values)"
+def print_json(facts: dict[str, Any]) -> None:
+    import json
 
-
-def words(values: dict[str, Any] | None) -> str:
-    """'kind isothermal, temperature 1500'."""
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in (values or {}).items())
+    print(json.dumps(facts, indent=2, allow_nan=False))

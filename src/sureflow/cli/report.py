@@ -13,6 +13,10 @@ def report(
 
     Writes report.html (one file that needs nothing else), figures/ (PNG, PDF) and tables/ (CSV, Markdown, LaTeX).
     """
+    from sureflow.cli.console import begin
+
+    begin(f"writing the report of {study}")
+
     from sureflow.report.page import write_report
 
     print(write_report(study))

@@ -4,11 +4,12 @@ import os
 import shutil
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sureflow.errors import SureflowError
+from sureflow.cli.inputs import parse_cells
+from sureflow.errors import Exists, SureflowError
 
 if TYPE_CHECKING:
     from sureflow.flow.solution import FlowSolution
@@ -23,7 +24,7 @@ def solve(
     wall: Annotated[str, typer.Option(help="isothermal, adiabatic or slip (inviscid).")] = "isothermal",
     wall_temperature: Annotated[float, typer.Option(help="Of an isothermal wall, in K.")] = 1500.0,
     cells: Annotated[str, typer.Option(help="Cells along the body x normal to it.")] = "64x64",
-    wall_spacing: Annotated[float | None, typer.Option(help="Height of the first cell at the nose, in m.")] = None,
+    wall_spacing: Annotated[float, typer.Option(help="Height of the first cell at the nose, in m.")] = 3e-5,
     mirror: Annotated[bool, typer.Option("--mirror", help="Draw both sides of the axis.")] = False,
     vtk: Annotated[bool, typer.Option("--vtk", help="Also write fields.vts for ParaView (needs pyvista).")] = False,
     as_json: Annotated[
@@ -36,24 +37,24 @@ def solve(
     The steady laminar flow over the RAM-C II, on a mesh that is fitted to its bow shock. The exit code is 1 if it did not
     converge.
     """
-    from sureflow.flow.mesh import MeshSettings, SphereCone, body_mesh
-    from sureflow.physics.free_stream import FlightCondition
-    from sureflow.physics.wall import Wall
-    from sureflow.report.vtk import require_pyvista
-
-    condition = FlightCondition(mach, altitude)
-    surface = Wall(wall, wall_temperature)  # type: ignore[arg-type]
-    spacing = {} if wall_spacing is None else {"wall_spacing": wall_spacing}
-    mesh = body_mesh(SphereCone(), MeshSettings(cells=parse_cells(cells), mach=mach, **spacing))
+    given: dict[str, Any] = {"cells": parse_cells(cells), "wall": wall, "wall_temperature": wall_temperature}
+    given["wall_spacing"] = wall_spacing
     folder = None if as_json and output is None else output or Path(f"solution-M{mach:g}-{altitude:g}km")
+
+    from sureflow.cli.console import begin
+
+    begin(f"solving for Mach {mach:g} at {altitude:g} km")
+
+    from sureflow.export.vtk import require_pyvista
+    from sureflow.report.solution_files import summary_text
+
     if vtk:
         require_pyvista()
     if folder:
         refuse_to_overwrite(folder, overwrite=overwrite)
-
-    solution = compute(condition, mesh, surface, quiet=as_json)
+    solution = follow(mach, altitude, given, quiet=as_json)
     if as_json:
-        print_json(solution)
+        print(summary_text(solution))
     if folder:
         write(folder, solution, overwrite=overwrite, mirror=mirror, vtk=vtk)
     if not as_json:
@@ -62,25 +63,33 @@ def solve(
         raise typer.Exit(1)
 
 
-def parse_cells(text: str) -> tuple[int, int]:
-    """'64x64' as (64, 64)."""
-    along, x, normal = text.lower().partition("x")
-    if not (x and along.strip().isdecimal() and normal.strip().isdecimal()):
-        raise SureflowError(f"cells={text!r} is not a size; write cells along the body x normal to it, such as 64x64.")
-    return int(along), int(normal)
+def follow(mach: float, altitude_km: float, given: dict[str, Any], *, quiet: bool) -> "FlowSolution":
+    """The run, with a bar that follows the residual."""
+    from sureflow.cli.console import Bar
+    from sureflow.flow.solve import solve
+    from sureflow.flow.steer import Progress
+
+    if quiet:
+        return solve(mach, altitude_km, **given)
+    with Bar(f"Mach {mach:g} at {altitude_km:g} km") as bar:
+
+        def show(progress: Progress) -> None:
+            bar.update(progress.fraction, f"{progress.phase}, step {progress.step}, {progress.residual_drop:.1e}")
+
+        return solve(mach, altitude_km, **given, progress=show)
 
 
 def refuse_to_overwrite(folder: Path, *, overwrite: bool) -> None:
     """Results are replaced only when asked to, and nothing but results is ever deleted."""
-    from sureflow.data.store import explain_writing, refuse_nameless
-    from sureflow.report.solution import FILES
+    from sureflow.data.disk import explain_writing, refuse_nameless
+    from sureflow.report.solution_files import FILES
 
     with explain_writing(folder):
         refuse_nameless(folder)
         if not folder.exists():
             nearest = next(parent for parent in folder.resolve().parents if parent.exists())
             if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
-                raise SureflowError(f"{folder} cannot be made in {nearest}; choose another with --output.")
+                raise SureflowError(f"{folder} cannot be made in {nearest}: choose another folder")
             return
         found = {path.name for path in folder.iterdir()}
     if not found:
@@ -88,32 +97,16 @@ def refuse_to_overwrite(folder: Path, *, overwrite: bool) -> None:
     others = sorted(found - set(FILES))
     if others or "summary.json" not in found:
         such = f"holds {others[0]}, and" if others else "exists and"
-        raise SureflowError(f"{folder} {such} is not a folder of sureflow results; choose another with --output.")
+        raise SureflowError(f"{folder} {such} is not a folder of sureflow results: choose another folder")
     if not overwrite:
-        raise SureflowError(f"{folder} exists; choose another folder with --output, or replace it with --overwrite.")
-
-
-def compute(condition, mesh, wall, *, quiet: bool) -> "FlowSolution":
-    """The run, with a bar that follows the residual."""
-    from sureflow.cli.console import Bar
-    from sureflow.flow.solve import solve_flow
-    from sureflow.flow.steer import Progress
-
-    if quiet:
-        return solve_flow(condition, mesh, wall=wall)
-    with Bar(f"Mach {condition.mach:g} at {condition.altitude_km:g} km", total=1.0) as bar:
-
-        def show(progress: Progress) -> None:
-            bar.update(progress.fraction, f"{progress.phase}, step {progress.step}, {progress.residual_drop:.1e}")
-
-        return solve_flow(condition, mesh, wall=wall, progress=show)
+        raise Exists(f"{folder} exists: choose another folder, or allow it to be replaced")
 
 
 def write(folder: Path, solution: "FlowSolution", *, overwrite: bool, mirror: bool, vtk: bool) -> None:
     """All files at once: they are made in a folder beside, which then takes its place."""
-    from sureflow.data.store import explain_writing
+    from sureflow.data.disk import explain_writing
     from sureflow.files import put_in_place
-    from sureflow.report.solution import write_solution
+    from sureflow.report.solution_files import write_solution
 
     place = folder.resolve()  # what a link leads to, not the link, is replaced
     making = place.with_name(f".{place.name}.{uuid.uuid4().hex}.making")
@@ -125,14 +118,6 @@ def write(folder: Path, solution: "FlowSolution", *, overwrite: bool, mirror: bo
             put_in_place(making, place, overwrite=overwrite)
     finally:
         shutil.rmtree(making, ignore_errors=True)
-
-
-def print_json(solution: "FlowSolution") -> None:
-    import json
-
-    from sureflow.report.solution import jsonable
-
-    print(json.dumps(jsonable(solution.summary()), indent=2, allow_nan=False))
 
 
 def print_summary(solution: "FlowSolution", folder: Path | None) -> None:
@@ -151,11 +136,10 @@ def print_summary(solution: "FlowSolution", folder: Path | None) -> None:
         "balance errors": ", ".join(f"{name} {100 * error:.3f} %" for name, error in balance.items()),
         "residual": f"{summary['residual_drop']:.1e} of uniform free stream, {summary['criterion']}",
     }
-    status = summary["status"]
-    color = "green" if status == "converged" else "red"
+    color = "green" if summary["converged"] else "red"
     out.print(
-        f"Mach {summary['mach']:g} at {summary['altitude_km']:g} km: [{color}]{status}[/] in {summary['steps']} steps, "
-        f"{summary['seconds']:.1f} s. {summary['advice']}".rstrip()
+        f"{solution.title}: [{color}]{summary['status']}[/] in {summary['steps']} steps, {summary['seconds']:.1f} s. "
+        f"{summary['advice']}".rstrip()
     )
     print_facts(rows)
     for warning in summary["validity"]["warnings"]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from sureflow.study.settings import StudySettings
+    from sureflow.study.agenda import StudySettings
 
 
 def study(
@@ -24,28 +24,29 @@ def study(
 
     Stopped at any moment and started again, it goes on. What has not changed is not done again.
     """
-    from sureflow.study.settings import load_study
+    from sureflow.cli.console import begin
 
-    report = follow_study(output, load_study(preset), overwrite=overwrite)
-    print(report)
+    begin(f"study {preset} in {output}")
+
+    from sureflow.study.agenda import load_study
+
+    print(follow_study(output, load_study(preset), overwrite=overwrite))
 
 
 def follow_study(folder: Path, settings: "StudySettings", *, overwrite: bool) -> Path:
     """Run a study with a bar; the path of its report."""
     from sureflow.cli.console import Bar, err
-    from sureflow.cli.generate import stopped_by_signals
     from sureflow.runtime import keep_compiled_programs
-    from sureflow.study.run import Watch, run_study
+    from sureflow.study.conduct import run_study
+    from sureflow.study.work import Audience
 
     keep_compiled_programs()
     # Its stages advance in steps of unequal worth, so that only many of them tell the pace.
-    with Bar("study", 1.0, window=200) as bar, stopped_by_signals():
+    with Bar("study", window=200) as bar:
         say = partial(err.print, markup=False)
-        watch = Watch(say=say, advance=bar.update, begin=bar.begin, skipped=bar.forget_pace)
+        audience = Audience(say=say, advance=bar.update, begin=bar.begin, skipped=bar.forget_pace)
         try:
-            return run_study(folder, settings, watch, overwrite=overwrite)
-        except KeyboardInterrupt:
-            err.print(
-                f"Stopped: what is finished is kept in {folder}; run the same command again to go on.", markup=False
-            )
-            raise typer.Exit(130) from None
+            return run_study(folder, settings, audience, overwrite=overwrite)
+        except KeyboardInterrupt as stop:
+            stop.add_note(f"what is finished is kept in {folder}; run the same command again to go on")
+            raise

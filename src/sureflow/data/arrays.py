@@ -1,6 +1,6 @@
 """Arrays of a user's own as runs: what they say together, or what does not fit in them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from sureflow.data.header import Header
-from sureflow.data.meshes import BODY_FITTED, COORDINATES, PHYSICAL, Points
+from sureflow.data.meshes import BODY_FITTED, COORDINATES, PHYSICAL, Geometry, Points
 from sureflow.data.streams import StreamSource, named_columns
 from sureflow.errors import SureflowError
 from sureflow.physics.gases import Gas, describe_gas
@@ -22,7 +22,10 @@ def physical_points(coordinates: ArrayLike | Mapping[str, ArrayLike]) -> tuple[n
     """Physical points, and further descriptions of them. "xr" is what the physical ones were called once."""
     if not isinstance(coordinates, Mapping):
         coordinates = {PHYSICAL: coordinates}
-    given = {PHYSICAL if name == "xr" else name: numbers_of(name, points) for name, points in coordinates.items()}
+    given = {
+        PHYSICAL if name == "xr" else name: np.asarray(numbers_of(name, points), float)
+        for name, points in coordinates.items()
+    }
     if PHYSICAL not in given or not given.keys() <= set(COORDINATES):
         raise SureflowError(
             f"coordinates are given as {', '.join(given) or 'nothing'}: give {PHYSICAL}, and {BODY_FITTED} ones if there "
@@ -43,6 +46,28 @@ def numbers_of(name: str, values: ArrayLike) -> np.ndarray:
         raise SureflowError(f"{name!r} is not an array of numbers: give one number for every run and point") from None
 
 
+def nodes_of(nodes: ArrayLike, n_axes: int) -> np.ndarray:
+    """Nodes (node, axis) of all runs, or (case, node, axis)."""
+    array = np.asarray(numbers_of("nodes", nodes), float)
+    if array.ndim not in (2, 3) or array.shape[-1] != n_axes:
+        raise SureflowError(f"nodes must be (node, {n_axes}) like the coordinates; their shape is {array.shape}")
+    return array
+
+
+def geometries_of(
+    points: np.ndarray, nodes: np.ndarray | None, n_runs: int
+) -> tuple[Geometry | None, Callable[[int], Geometry] | None]:
+    """The geometry that all runs share, or that of each of them where points or nodes are (case, ..., axis)."""
+    moving = {name: at for name, at in (("coordinates", points), ("nodes", nodes)) if at is not None and at.ndim == 3}
+    require_cases(n_runs, **moving)
+
+    def geometry_of(case: int) -> Geometry:
+        at = nodes if nodes is None or nodes.ndim == 2 else nodes[case]
+        return Geometry(points if points.ndim == 2 else points[case], at)
+
+    return (None, geometry_of) if moving else (geometry_of(0), None)
+
+
 def columns_of(values: Mapping[str, ArrayLike], kind: str) -> Float[np.ndarray, "case column"]:
     """One column for every name."""
     arrays = {name: numbers_of(name, column) for name, column in values.items()}
@@ -52,14 +77,25 @@ def columns_of(values: Mapping[str, ArrayLike], kind: str) -> Float[np.ndarray, 
     return np.column_stack([np.asarray(array, float) for array in arrays.values()])
 
 
+def require_cases(n_runs: int, **arrays: np.ndarray | None) -> None:
+    """Refuse arrays of cases that are not as long as there are runs."""
+    for name, array in arrays.items():
+        if array is not None and len(array) != n_runs:
+            raise SureflowError(
+                f"there are {name} of {len(array)} runs, and fields of {n_runs}: give them for the same runs"
+            )
+
+
 def stacked(fields: Mapping[str, ArrayLike]) -> Float[np.ndarray, "case variable point"]:
-    """In single precision if all fields are, else in double."""
+    """A copy that nobody changes; in single precision if all fields are, else in double."""
     arrays = {name: numbers_of(name, values) for name, values in fields.items()}
     shapes = {name: array.shape for name, array in arrays.items()}
     if len(set(shapes.values())) != 1 or len(next(iter(shapes.values()))) != 2:
         raise SureflowError(f"fields must share one shape (case, point); they have {shapes}")
     single = all(array.dtype == np.float32 for array in arrays.values())
-    return np.stack([np.asarray(array, np.float32 if single else float) for array in arrays.values()], axis=1)
+    values = np.stack([np.asarray(array, np.float32 if single else float) for array in arrays.values()], axis=1)
+    values.flags.writeable = False
+    return values
 
 
 def parameter_tables(

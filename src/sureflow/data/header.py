@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal, Self
+from functools import cached_property
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, Field
@@ -36,8 +37,17 @@ RESERVED = frozenset(
     | {"extrapolation", "points", "extrapolate", "verdict", "bars"}
 )
 Name = Annotated[str, Field(min_length=1, max_length=100)]
-# As a file gives them back, so that a tuple equals the list that it is stored as.
-PlainValues = Annotated[dict[str, Any], BeforeValidator(lambda values: json.loads(json.dumps(values)))]
+
+
+def as_stored(values: Any) -> Any:
+    """Plain values as a file gives them back, so that a tuple equals the list that it is stored as."""
+    try:
+        return json.loads(json.dumps(values, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"give plain values, which JSON can hold ({error})") from None
+
+
+PlainValues = Annotated[dict[str, Any], BeforeValidator(as_stored)]
 
 
 @settings
@@ -114,7 +124,7 @@ class Header:
     def units(self) -> tuple[str, ...]:
         return tuple(field.unit for field in self.fields)
 
-    @property
+    @cached_property
     def gas(self) -> Gas | None:
         """The gas that the runs were computed with, or fly in, where that is known."""
         return gas_from(self.made_by["gas"]) if "gas" in self.made_by else getattr(self.stream, "gas", None)
@@ -142,7 +152,7 @@ class Header:
         rows = np.column_stack([values["velocity"], np.asarray(pressure, float), temperature])
         return [FreeStream(*row) for row in rows.tolist()]
 
-    def difference(self, other: Self) -> str:
+    def difference(self, other: "Header") -> str:
         """What first keeps other runs from joining these, or nothing."""
         for kind in ("parameters", "fields", "numbers"):
             here, there = ({item.name: item for item in getattr(header, kind)} for header in (self, other))

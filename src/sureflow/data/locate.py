@@ -80,7 +80,7 @@ def node_index(geometry: Geometry, topology: Topology, points: Points) -> Float[
 
 
 def _cells_near(
-    grid: Float[np.ndarray, "nj+1 ni+1 2"], points: Points
+    grid: Float[np.ndarray, "node_j node_i 2"], points: Points
 ) -> tuple[Int[np.ndarray, " pair"], Int[np.ndarray, " pair"], Int[np.ndarray, " pair"]]:
     """Pairs of a point and a cell (j, i) whose bounding box holds it, by descending through boxes of 2 x 2 boxes."""
     corners = np.stack([grid[:-1, :-1], grid[:-1, 1:], grid[1:, 1:], grid[1:, :-1]])

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -23,7 +23,7 @@ class Cells:
     """Cells of an unstructured mesh as VTK has them: cell c has the nodes connectivity[offsets[c]:offsets[c + 1]]."""
 
     connectivity: Int[np.ndarray, " corner"]
-    offsets: Int[np.ndarray, " cell+1"]
+    offsets: Int[np.ndarray, " cell_edge"]
     types: Int[np.ndarray, " cell"]
 
     def __eq__(self, other: object) -> bool:
@@ -78,7 +78,7 @@ class Geometry:
         return self.nodes[:, axis].reshape([n + 1 for n in shape])
 
     @classmethod
-    def blocks(cls, points: Sequence[np.ndarray], nodes: Sequence[np.ndarray]) -> Self:
+    def blocks(cls, points: Sequence[np.ndarray], nodes: Sequence[np.ndarray]) -> "Geometry":
         """From one structured array for every axis."""
         return cls(*(np.stack([np.asarray(a, float).ravel() for a in arrays], axis=1) for arrays in (points, nodes)))
 
@@ -115,8 +115,6 @@ def require_mesh(topology: Topology, geometry: Geometry, location: str, n_axes: 
         raise SureflowError(f"a {topology.kind} mesh needs its nodes as (node, {n_axes})")
     if nodes is None:
         return
-    if nodes.ndim != 2 or nodes.shape[1] != n_axes:
-        raise SureflowError(f"nodes must be (node, {n_axes}); their shape is {nodes.shape}")
     if topology.shape is not None:
         _require_block(topology.shape, len(nodes))
     if topology.cells is not None:

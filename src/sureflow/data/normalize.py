@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -25,13 +24,13 @@ class Standard:
     std: Float[np.ndarray, " column"]
 
     @classmethod
-    def fit(cls, values: Float[np.ndarray, "..."], axis: int | tuple[int, ...]) -> Self:
+    def fit(cls, values: Float[np.ndarray, "..."], axis: int | tuple[int, ...]) -> "Standard":
         """Mean and population standard deviation; a column that does not vary is only shifted."""
         std = values.std(axis=axis)
         return cls(values.mean(axis=axis), np.where(std > 0, std, 1.0))
 
     @classmethod
-    def of_fields(cls, runs: Runs, scaling: Scaling | None = None) -> Self:
+    def of_fields(cls, runs: Runs, scaling: Scaling | None = None) -> "Standard":
         """Of the fields of all runs, or of their scaled fields."""
         if runs.fits_in_memory:
             fields = runs.array()
@@ -39,14 +38,14 @@ class Standard:
         return cls._in_passes(lambda: runs.each() if scaling is None else scaled_runs(runs, scaling))
 
     @classmethod
-    def of_points(cls, runs: Runs, coordinates: str) -> Self:
+    def of_points(cls, runs: Runs, coordinates: str) -> "Standard":
         """Of the points in the named coordinates; of the points of all runs where they move."""
         if not runs.is_moving or coordinates != PHYSICAL:
             return cls.fit(runs.coordinates(coordinates), axis=0)
         return cls._in_passes(lambda: (runs.coordinates(coordinates, case).T for case in range(len(runs))))
 
     @classmethod
-    def _in_passes(cls, blocks: Blocks) -> Self:
+    def _in_passes(cls, blocks: Blocks) -> "Standard":
         """Of more values than fit into memory: a pass for the mean, and one for the deviations from it."""
         sums = [(block.shape[1], block.sum(axis=1)) for block in blocks()]
         count = sum(number for number, _ in sums)
@@ -67,7 +66,7 @@ class Normalizer:
     fields: Standard
 
     @classmethod
-    def fit(cls, runs: Runs, scaling: Scaling, coordinates: str) -> Self:
+    def fit(cls, runs: Runs, scaling: Scaling, coordinates: str) -> "Normalizer":
         """From runs that are the training set and nothing else."""
         return cls(
             inputs=Standard.fit(scaling.inputs(runs.parameters), axis=0),
@@ -91,7 +90,7 @@ class Normalizer:
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Mapping[str, Sequence[float]]]) -> Self:
+    def from_dict(cls, values: Mapping[str, Mapping[str, Sequence[float]]]) -> "Normalizer":
         """From plain numbers; artifacts of version 1 call the inputs parameters."""
         found = {name: Standard(np.array(value["mean"]), np.array(value["std"])) for name, value in values.items()}
         return cls(found.get("inputs") or found["parameters"], found["coordinates"], found["fields"])

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -79,7 +79,7 @@ class Runs:
         location: str = "cells",
         gas: Gas | None = None,
         made_by: Mapping[str, Any] | None = None,
-    ) -> Self:
+    ) -> "Runs":
         """Runs of your own: parameters (case), the points of the fields (point, axis) and fields (case, point), by name.
 
         Points that move with the parameters are (case, point, axis). `coordinates` may also be several descriptions of the
@@ -105,7 +105,7 @@ class Runs:
         arrays.refuse_strangers((*units, *ranges, *logarithmic), (*parameters, *fields, *numbers))
         points, described = arrays.physical_points(coordinates)
         on_nodes = nodes is None and location == "points" and (shape is not None or cells is not None)
-        located = points if on_nodes else None if nodes is None else arrays.numbers_of("nodes", nodes)
+        located = points if on_nodes else None if nodes is None else arrays.nodes_of(nodes, points.shape[-1])
         header = arrays.header_of(
             parameters=arrays.parameter_tables(parameters, units, ranges, logarithmic),
             fields=arrays.variable_tables(fields, units),
@@ -116,21 +116,12 @@ class Runs:
             made_by=arrays.made_with(made_by, gas),
         )
 
-        def geometry_of(case: int) -> Geometry:
-            at = located[case] if located is not None and located.ndim == 3 else located
-            return Geometry(points[case] if points.ndim == 3 else points, at)
-
-        is_moving = points.ndim == 3 or (located is not None and located.ndim == 3)
-        return cls(
-            header=header,
-            parameters=arrays.columns_of(parameters, "parameter"),
-            fields=ArrayFields(arrays.stacked(fields)),
-            topology=Topology(None if shape is None else tuple(int(n) for n in shape), cells),
-            geometry=None if is_moving else geometry_of(0),
-            geometries=geometry_of if is_moving else None,
-            numbers=arrays.columns_of(numbers, "number") if numbers else None,
-            described=described,
-        )
+        columns, values = arrays.columns_of(parameters, "parameter"), arrays.stacked(fields)
+        kept = arrays.columns_of(numbers, "number") if numbers else None
+        arrays.require_cases(len(values), parameters=columns, numbers=kept)
+        geometry, geometries = arrays.geometries_of(points, located, len(values))
+        topology = Topology(None if shape is None else tuple(int(n) for n in shape), cells)
+        return cls(header, columns, ArrayFields(values), topology, geometry, geometries, kept, described)
 
     def __len__(self) -> int:
         return len(self.parameters)
@@ -199,7 +190,7 @@ class Runs:
         structured = (BODY_FITTED,) if self.topology.shape is not None else ()
         return tuple(dict.fromkeys((PHYSICAL, *self.described, *structured)))
 
-    def select(self, cases: Bool[np.ndarray, " case"] | Int[np.ndarray, " case"] | slice) -> Self:
+    def select(self, cases: Bool[np.ndarray, " case"] | Int[np.ndarray, " case"] | slice) -> "Runs":
         """Some of the runs, by mask, numbers or slice."""
         try:
             chosen = np.arange(len(self))[cases]
@@ -216,12 +207,13 @@ class Runs:
             numbers=None if self.numbers is None else self.numbers[chosen],
         )
 
-    def split(self, test: float | int = 0.2, seed: int = 0) -> tuple[Self, Self]:
+    def split(self, test: float | int = 0.2, seed: int = 0) -> tuple["Runs", "Runs"]:
         """Training and test runs, drawn at random: `test` is a share of the runs, or a number of them."""
         count = test if isinstance(test, int) and not isinstance(test, bool) else round(test * len(self))
         if not 0 < count < len(self):
             raise SureflowError(
-                f"test={test:g} of {len(self)} runs leaves nothing to test or to train on: choose between"
+                f"test={test:g} of {len(self)} runs leaves nothing to test or to train on: give a share below 1, or a "
+                "smaller number of runs"
             )
         drawn = np.zeros(len(self), bool)
         drawn[np.random.default_rng(seed).permutation(len(self))[:count]] = True
@@ -256,7 +248,7 @@ class Runs:
         require_distinct(joined.parameters, joined.parameter_names)
         return joined
 
-    def ordered_like(self, header: Header) -> Self:
+    def ordered_like(self, header: Header) -> "Runs":
         """The same runs with parameters, fields and numbers in the order of another header."""
 
         def order(kind: str) -> Int[np.ndarray, " item"]:
@@ -379,14 +371,11 @@ def disagreement(one: Runs, other: Runs) -> str:
 def require_consistent(runs: Runs) -> None:
     """Refuse arrays whose sizes do not fit together."""
     n_runs, n_fields, n_points = runs.fields.shape
-    if runs.parameters.shape != (n_runs, len(runs.header.parameters)):
+    if (n_runs, n_fields) != (len(runs.parameters), len(runs.names)):
         raise SureflowError(
-            f"there are {len(runs.parameters)} rows of {len(runs.header.parameters)} parameters for {n_runs} runs"
+            f"there are parameters of {len(runs.parameters)} runs and names of {len(runs.names)} fields, and fields "
+            f"({n_runs}, {n_fields}, {n_points})"
         )
-    if n_fields != len(runs.header.fields):
-        raise SureflowError(f"{len(runs.header.fields)} fields are named and {n_fields} are given")
-    if runs.numbers is not None and runs.numbers.shape != (n_runs, len(runs.header.numbers)):
-        raise SureflowError(f"there are numbers of {len(runs.numbers)} runs for {n_runs} runs")
     require_finite_values("parameters", runs.parameters)
     for parameter, values in zip(runs.header.parameters, runs.parameters.T, strict=True):
         parameter.refuse(values)

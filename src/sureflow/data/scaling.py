@@ -7,7 +7,7 @@ to condition in the scaled space is what a model learns from few runs and carrie
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -41,7 +41,7 @@ class Scaling(ABC):
 
     @classmethod
     @abstractmethod
-    def for_runs(cls, runs: Runs) -> Self:
+    def for_runs(cls, runs: Runs) -> "Scaling":
         """The scaling for these runs, or a sentence about what they lack."""
 
     def inputs(self, parameters: Conditions) -> Conditions:
@@ -92,7 +92,7 @@ class NoScaling(Scaling):
     name: ClassVar[str] = "none"
 
     @classmethod
-    def for_runs(cls, runs: Runs) -> Self:
+    def for_runs(cls, runs: Runs) -> "NoScaling":
         return cls()
 
     def forward(self, fields: ScaledFields, parameters: Conditions) -> ScaledFields:
@@ -130,7 +130,7 @@ class FreestreamScaling(Scaling):
     name: ClassVar[str] = "freestream"
 
     @classmethod
-    def for_runs(cls, runs: Runs) -> Self:
+    def for_runs(cls, runs: Runs) -> "FreestreamScaling":
         if runs.header.stream is None:
             raise SureflowError(
                 "scaling='freestream' needs the free stream of every run: say which parameters give it, as in "
@@ -178,7 +178,7 @@ class LogDensity(Scaling):
     name: ClassVar[str] = "log-density"
 
     @classmethod
-    def for_runs(cls, runs: Runs) -> Self:
+    def for_runs(cls, runs: Runs) -> "LogDensity":
         if DENSITY_UNIT not in runs.units:
             raise SureflowError(
                 f"scaling='log-density' needs a field in {DENSITY_UNIT}; the units of these are "

@@ -112,7 +112,7 @@ class JoinedFields(FieldSource):
     sources: tuple[FieldSource, ...]
 
     @cached_property
-    def starts(self) -> Int[np.ndarray, " source+1"]:
+    def starts(self) -> Int[np.ndarray, " start"]:
         return np.cumsum([0, *(source.shape[0] for source in self.sources)])
 
     @property

@@ -50,7 +50,9 @@ def _place(dataset: xarray.Dataset, axis: str) -> str:
     return axis if axis in dataset.coords else f"node_{axis}"
 
 
-def _topology(dataset: xarray.Dataset, dims: tuple, axes: tuple[str, ...]) -> tuple[Topology, Literal["cells", "points"]]:
+def _topology(
+    dataset: xarray.Dataset, dims: tuple, axes: tuple[str, ...]
+) -> tuple[Topology, Literal["cells", "points"]]:
     values = tuple(dataset.sizes[dim] for dim in dims)
     if set(dims) <= BLOCK:
         nodes = dataset[f"node_{axes[0]}"].shape if f"node_{axes[0]}" in dataset.coords else values

@@ -50,7 +50,9 @@ def write_unstructured(dataset: xarray.Dataset, path: Path) -> None:
     mesh = mesh_of(dataset)
     cells, nodes = mesh.topology.cells, mesh.geometry.nodes
     if mesh.topology.shape is not None:
-        raise SureflowError(f"{path.name}: a .vtu file holds unstructured meshes, and this one is structured: write .vts")
+        raise SureflowError(
+            f"{path.name}: a .vtu file holds unstructured meshes, and this one is structured: write .vts"
+        )
     if cells is None or nodes is None:
         nodes = mesh.geometry.points
         connectivity, offsets = np.arange(len(nodes)), np.arange(len(nodes) + 1)

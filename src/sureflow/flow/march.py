@@ -39,7 +39,9 @@ def residual_norm(r: State) -> Float[Array, ""]:
 
 
 @jax.jit
-def advance(march: March, problem: Problem, controls: Controls, steps: Int[Array, ""] | int) -> tuple[March, Float[Array, " CHUNK"]]:
+def advance(
+    march: March, problem: Problem, controls: Controls, steps: Int[Array, ""] | int
+) -> tuple[March, Float[Array, " CHUNK"]]:
     """A number of implicit steps; returns the residual norms before each as well, NaN for those not taken.
 
     One program for any number of steps, because compiling it is what a first start waits for.

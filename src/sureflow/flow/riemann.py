@@ -50,7 +50,7 @@ def hlle(left, right, normal, units: Units, shock):
 
 @partial(FLUXES.register, "hllc")
 def hllc(left, right, normal, units: Units, shock):
-    """Three waves: keeps contacts and boundary layers sharp (Toro, Spruce and Speares 1994)."""
+    """Three waves: keeps contacts and boundary layers sharp (Toro, Spruce and Speares 1994), but may make carbuncles."""
     return hllc_hlle(left, right, normal, units, jnp.zeros_like(left[0]))
 
 

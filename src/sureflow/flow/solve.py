@@ -25,6 +25,7 @@ from sureflow.physics.gases import Gas, PerfectGas
 from sureflow.physics.quantities import FlowField
 from sureflow.physics.wall import Wall
 from sureflow.runtime import double_precision, keep_compiled_programs
+from sureflow.validation import validated
 
 Fields = Float[np.ndarray, "4 nj ni"]  # u1, u2 (m/s), rho (kg/m3), T (K)
 
@@ -80,6 +81,35 @@ def solve_flow(
         fields = fields_of(state)
     flight = condition if isinstance(condition, FlightCondition) else None
     return FlowSolution(flight, free_stream, mesh, gas, wall, fields, convergence, seconds=time.perf_counter() - began)
+
+
+def solve(
+    mach: float,
+    altitude_km: float,
+    *,
+    cells: tuple[int, int] = (64, 64),
+    wall: str = "isothermal",
+    wall_temperature: float = Wall().temperature,
+    wall_spacing: float = MeshSettings().wall_spacing,
+    gas: Gas | None = None,
+    progress: Report | None = None,
+) -> FlowSolution:
+    """The steady flow over the RAM-C II in flight, on a mesh that is fitted to its bow shock.
+
+    `cells` are those along the body and normal to it, `wall` is isothermal, adiabatic or slip (inviscid), and
+    `wall_spacing` is the height of the first cell at the nose in meters. `solve_flow` takes any free stream and mesh.
+
+    >>> import sureflow as sf
+    >>> flow = sf.solve(mach=20, altitude_km=40, cells=(16, 16), wall_spacing=2e-4)
+    >>> flow.convergence.status
+    'converged'
+    >>> list(flow.to_xarray().data_vars)
+    ['u1', 'u2', 'rho', 'T', 'pressure', 'mach_number']
+    """
+    condition = FlightCondition(mach, altitude_km)
+    surface = validated(Wall, {"kind": wall, "temperature": wall_temperature}, "wall")
+    settings = validated(MeshSettings, {"cells": cells, "wall_spacing": wall_spacing, "mach": mach}, "mesh")
+    return solve_flow(condition, body_mesh(SphereCone(), settings), gas=gas, wall=surface, progress=progress)
 
 
 def both_attempts(first: Convergence, second: Convergence) -> Convergence:

@@ -7,7 +7,7 @@ their class. A model of your own is two small classes and `@MODELS.add`.
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -39,7 +39,7 @@ class View:
     fields: Fields
     coordinates: Coordinates
     names: tuple[str, ...]
-    topology: Topology = Topology()
+    topology: Topology = field(default_factory=Topology)
     shape: tuple[int, ...] | None = None
 
     @property
@@ -106,12 +106,12 @@ class FittedModel(ABC):
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Row by row in memory, as files hold them: the order of a sum, and so its last bit, must not change on loading."""
-        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        names = [item.name for item in fields(self)]  # type: ignore[arg-type]
         return {name: np.ascontiguousarray(getattr(self, name)) for name in names}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        names = {field.name for field in fields(cls)}  # type: ignore[arg-type]
+        names = {item.name for item in fields(cls)}  # type: ignore[arg-type]
         if names != set(arrays):
             raise SureflowError(f"a {cls.__name__} has the arrays {sorted(names)}; found: {sorted(arrays)}")
         return cls(**arrays)

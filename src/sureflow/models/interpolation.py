@@ -131,11 +131,11 @@ def _residuals(inner: Float[np.ndarray, "case case"], fields: Fields) -> Fields:
     return residuals.reshape(fields.shape)
 
 
-def _terms(inputs: Inputs, nodes: Inputs) -> Float[np.ndarray, "case row"]:
+def _terms(inputs: Inputs, nodes: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, "case row"]:
     """Radial basis functions about the nodes, then 1 and the inputs."""
     return np.column_stack([cdist(inputs, nodes) ** 3, np.ones(len(inputs)), inputs])
 
 
 def _is_flat(nodes: Inputs) -> bool:
     """Whether the runs lie in a plane of fewer dimensions than they have parameters, as along one line."""
-    return np.linalg.matrix_rank(nodes - nodes.mean(axis=0), tol=1e-8 * np.abs(nodes).max()) < nodes.shape[1]
+    return bool(np.linalg.matrix_rank(nodes - nodes.mean(axis=0), tol=1e-8 * np.abs(nodes).max()) < nodes.shape[1])

@@ -13,8 +13,8 @@ from jaxtyping import Array, Float
 class MLP(eqx.Module):
     """Linear layers with tanh between them, for one input vector."""
 
-    weights: list[Float[Array, "outputs inputs"]]
-    biases: list[Float[Array, " outputs"]]
+    weights: list[Float[Array, "_outputs _inputs"]]
+    biases: list[Float[Array, " _outputs"]]
 
     @classmethod
     def draw(cls, sizes: Sequence[int], rng: np.random.Generator) -> Self:

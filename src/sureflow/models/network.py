@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -16,6 +16,7 @@ from sureflow.runtime import usable_cores
 NETWORK_AXIS: dict[str, str] = {"cpu": "sequential"}
 
 
+@runtime_checkable
 class Network(Protocol):
     """One variable at one point under one condition, in normalized space: (x, psi) -> the numbers of a head.
 

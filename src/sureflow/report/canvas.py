@@ -16,7 +16,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-from scipy.spatial import cKDTree
+from matplotlib.tri import Triangulation
+from scipy.spatial import KDTree
 
 from sureflow.errors import SureflowError
 from sureflow.export.field_mesh import FieldMesh
@@ -104,18 +105,23 @@ class Plane:
             values = values.reshape(x.shape if at_nodes else self.mesh.topology.shape)
             return axis.pcolormesh(x, y, values, rasterized=True, **shading, **colors)
         if self.mesh.topology.cells is None:
-            return axis.scatter(x, y, c=values, s=_dot_size(axis, self.nodes), linewidths=0.0, rasterized=True, **colors)
+            return axis.scatter(
+                x, y, c=values, s=_dot_size(axis, self.nodes), linewidths=0.0, rasterized=True, **colors
+            )
         triangles, owner = self.triangles
         if at_nodes:
-            return axis.tripcolor(x, y, triangles, values.filled(np.nan), shading="gouraud", rasterized=True, **colors)
-        return axis.tripcolor(x, y, triangles, facecolors=values.ravel()[owner], rasterized=True, **colors)
+            shown = Triangulation(x, y, triangles)
+            return axis.tripcolor(shown, values.ravel(), shading="gouraud", rasterized=True, **colors)
+        return axis.tripcolor(
+            Triangulation(x, y, triangles), facecolors=values.ravel()[owner], rasterized=True, **colors
+        )
 
 
 def _dot_size(axis: Axes, points: Float[np.ndarray, "axis point"]) -> float:
     """Area of a dot, in points squared, that leaves little between neighbors."""
     if points.shape[1] < 2:
         return 40.0
-    nearest = np.median(cKDTree(points.T).query(points.T, 2)[0][:, 1])
+    nearest = np.median(KDTree(points.T).query(points.T, 2)[0][:, 1])
     # The panel is some 4 inches wide, of 72 points each.
     return float(np.clip(1.2 * nearest / np.ptp(points[0]) * 4 * 72, 1.5, 12.0)) ** 2 if np.ptp(points[0]) else 40.0
 

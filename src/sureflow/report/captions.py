@@ -12,7 +12,9 @@ def captions(findings: Findings) -> dict[str, str]:
 
 def general_captions(findings: Findings) -> dict[str, str]:
     condition, outer = findings.shown_condition, len(findings.outer)
-    whiskers = f"; whiskers out-of-domain: standard deviation over the {counted(outer)} outer domains" if outer > 1 else ""
+    whiskers = (
+        f"; whiskers out-of-domain: standard deviation over the {counted(outer)} outer domains" if outer > 1 else ""
+    )
     return {
         "fields": f"Computed fields at {condition}, a test run.",
         "relative_errors": "Relative error of a run, |prediction - CFD| over |CFD| in the 2-norm over its points, "

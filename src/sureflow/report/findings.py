@@ -119,6 +119,11 @@ class Findings:
         return next((error for error in errors if error is not None), float("inf"))
 
     @cached_property
+    def has_bars(self) -> bool:
+        """Whether any model has standard deviations."""
+        return any(row.get("miscalibration") is not None for row in self.results.rows)
+
+    @cached_property
     def _described(self) -> dict[str, Row]:
         return {row["label"]: row for row in self.results.rows}
 
@@ -216,7 +221,8 @@ class Findings:
         parameters = dict(self.results.data.get("shown") or {})
         if parameters.keys() == {"mach", "altitude_km"}:
             return f"Mach {parameters['mach']:g} and {parameters['altitude_km']:g} km"
-        return " and ".join(f"{name} {value:g}" for name, value in parameters.items()) or "one condition"
+        units = {name: f" {self.unit(name)}" if self.unit(name) not in ("", "1") else "" for name in parameters}
+        return ", ".join(f"{name} {value:g}{units[name]}" for name, value in parameters.items()) or "one condition"
 
     def has_map(self, label: str) -> bool:
         """Whether a prediction with standard deviations of the shown condition is stored."""

@@ -13,7 +13,10 @@ def headline(findings: Findings) -> list[str]:
     if findings.default is None:
         return [about_the_best(findings)]
     best = min(findings.competing, key=findings.rank)
-    return [about_the_default(findings, findings.default), *([] if best == findings.default else [about_the_best(findings)])]
+    return [
+        about_the_default(findings, findings.default),
+        *([] if best == findings.default else [about_the_best(findings)]),
+    ]
 
 
 def about_the_default(findings: Findings, label: str, beside: str | None = None) -> str:

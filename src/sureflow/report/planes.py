@@ -1,5 +1,6 @@
 """Figures over the parameters of the test runs: a tile for every run where there are two of them, else dots."""
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,15 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
-from sureflow.report.figures import BLUE, GREEN, ORANGE, RED, STYLE, draw_conditions, parameter_label
+from sureflow.report.figures import STYLE, draw_conditions, parameter_label
 from sureflow.report.findings import MEAN, Findings
+from sureflow.report.model_styles import MARKERS, color
 
 COVERAGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.85, 0.95, 1.0)  # classes of the share inside 90 % intervals
 TRAINING_EDGE = "#C1121F"
 LEAST_FILLED = 0.2  # share of tiles below which dots show more
-DOTS = tuple(zip((BLUE, RED, GREEN, ORANGE, "#CC79A7", "0.3"), "osD^vP", strict=True))
 
 Place = tuple[float, ...]
 
@@ -30,7 +31,7 @@ def error_plane_figure(findings: Findings) -> Figure | None:
         return None
     label = "mean absolute error, normalized"
     if len(findings.parameters) != 2:
-        return _against_each(findings, found, label, scale="log")
+        return _against_each(findings, found, label, logarithmic=True)
     norm = LogNorm(min(values), max(values) if max(values) > min(values) else 2 * min(values))
     return _planes(findings, found, label, norm=norm, cmap="viridis")
 
@@ -134,24 +135,34 @@ def _against_each(
     found: Mapping[str, Mapping[Place, float]],
     label: str,
     *,
-    scale: str = "linear",
+    logarithmic: bool = False,
     target: float | None = None,
 ) -> Figure:
     """A number of every test run against each parameter, a panel for each."""
     columns = min(3, len(findings.parameters))
     rows = -(-len(findings.parameters) // columns)
     with rc_context(STYLE):
-        figure = Figure(figsize=(3.4 * columns + 1.2, 2.8 * rows + 0.6), layout="constrained")
+        figure = Figure(figsize=(max(7.4, 2.9 * columns + 0.8), 2.8 * rows + 0.6), layout="constrained")
         axes = figure.subplots(rows, columns, sharey=True, squeeze=False)
         for place, name in enumerate(findings.parameters):
             axis = axes.ravel()[place]
-            for (shade, marker), (model, cases) in zip(DOTS, found.items(), strict=False):
+            for marker, (model, cases) in zip(itertools.cycle(MARKERS), found.items(), strict=False):
                 x = [condition[place] for condition in cases]
-                style = {"color": shade, "marker": marker, "markersize": 3.5, "alpha": 0.7, "linestyle": "none"}
+                style = {
+                    "color": color(findings, model),
+                    "marker": marker,
+                    "markersize": 3.5,
+                    "alpha": 0.7,
+                    "linestyle": "none",
+                }
                 axis.plot(x, list(cases.values()), **style, label=findings.name(model))
             if target is not None:
                 axis.axhline(target, color="0.4", linewidth=0.9, dashes=(4, 3))
-            axis.set_yscale(scale)
+            if logarithmic:
+                axis.set_yscale("log")
+                axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+                axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+                axis.yaxis.set_minor_formatter(NullFormatter())
             axis.set_xlabel(parameter_label(name, findings.unit(name)))
             axis.grid(color="0.92", linewidth=0.6)
             axis.set_axisbelow(True)

@@ -21,8 +21,8 @@ class Reproduction:
     """What is added to the report, or takes the place of something general of the same name. By default, nothing is.
 
     `sections` are titles with the macros of `template` (Jinja) that make them; they follow the section "What was done".
-    Sections in `replaces` are left out, and so are figures and tables whose maker is None. `facts` fill in for what results of earlier versions do not say. `kinds` are the
-    labels of the published models, which come before all others.
+    Sections in `replaces` are left out, and so are figures and tables whose maker is None. `facts` fill in for what
+    results of earlier versions do not say. `kinds` are the labels of the published models, which come before all others.
     """
 
     title: str = "Errors and error bars of flow surrogates"

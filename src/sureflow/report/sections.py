@@ -43,11 +43,6 @@ class Material:
         return items(self.findings)
 
     @property
-    def has_bars(self) -> bool:
-        """Whether any model has standard deviations."""
-        return any(row.get("coverage90") is not None for row in self.findings.results.rows)
-
-    @property
     def not_drawn(self) -> str:
         return not_drawn(self.findings)
 
@@ -117,7 +112,7 @@ def _about_units(findings: Findings) -> str:
     if len(std) != len(findings.variables):
         return words
     sizes = (
-        f"{number(0.01 * one)} {units[name]} in {name}"
+        f"{number(0.01 * one)}{'' if units[name] == '1' else f' {units[name]}'} in {name}"
         for name, one in zip(findings.variables, std, strict=True)
         if units.get(name)
     )

@@ -11,7 +11,7 @@ from sureflow.export.field_mesh import mesh_of
 from sureflow.report.canvas import Panel, Plane, draw_fields, largest_seen
 from sureflow.report.figures import symbol
 from sureflow.report.findings import Findings
-from sureflow.report.plot import flow_panel
+from sureflow.report.plot import field_panel, flow_panel
 from sureflow.report.reproductions import FigureMaker
 
 LARGE_ERROR = 0.5  # what lies above is black
@@ -33,7 +33,7 @@ def not_drawn(findings: Findings) -> str:
     try:
         map_plane(findings)
     except SureflowError as error:
-        return f"{error}."
+        return f"{str(error).partition(':')[0]}."
     return ""
 
 
@@ -56,10 +56,11 @@ def fields_figure(findings: Findings) -> Figure | None:
     """The computed fields of the run that is shown."""
     if not_drawn(findings):
         return None
-    units = findings.fact("fields") or {}
+    plane, units = map_plane(findings), findings.fact("fields") or {}
+    panel = flow_panel if plane.is_revolved else field_panel
     fields = zip(findings.variables, findings.maps["truth"], strict=True)
-    panels = [flow_panel(name, units.get(name, ""), values) for name, values in fields]
-    return draw_fields(map_plane(findings), panels, title=f"Computed flow, {findings.shown_condition}")
+    panels = [panel(name, units.get(name, ""), values) for name, values in fields]
+    return draw_fields(plane, panels, title=f"Computed flow, {findings.shown_condition}")
 
 
 def spatial_figure(findings: Findings, label: str, names: Sequence[str] | None = None) -> Figure | None:

@@ -12,45 +12,20 @@ from matplotlib.ticker import LogLocator, NullFormatter, NullLocator, StrMethodF
 
 from sureflow.report.figures import BLUE, GREEN, ORANGE, RED, STYLE, symbol
 from sureflow.report.findings import MEAN, OUTSIDE, Findings
+from sureflow.report.model_styles import MARKERS, color, line
 from sureflow.report.planes import coverage_plane_figure, error_plane_figure
 from sureflow.report.reproductions import FigureMaker
 from sureflow.report.spatial import MAP_MAKERS
 
-# From light to dark in print as well.
-COLORS = {
-    "deterministic": "0.80",
-    "mve": ORANGE,
-    "evidential": RED,
-    "evidential-epistemic": "#F2B58F",
-    "ensemble": BLUE,
-    "interpolation": GREEN,
-    "pod-gp": "#CC79A7",
-    "pod-deeponet": "0.25",
-}
-OTHERS = ("#56B4E9", "#7F5F00", "0.5", "#882255", "#117733")
-# So that lines can be told apart without colors.
-DASHES = {"mve": (6, 2), "evidential": (2, 1.5), "evidential-epistemic": (6, 2, 2, 2)}
 VARIABLE_LINES: tuple[dict[str, Any], ...] = (
     {"color": BLUE},
     {"color": ORANGE, "dashes": (6, 2)},
     {"color": GREEN, "dashes": (2, 1.5)},
     {"color": RED, "dashes": (6, 2, 2, 2)},
 )
-MARKERS = "osD^vP"
 WIDEST = 12.0  # inches
 
 Bar = tuple[float, float, float]  # a value, and the ends of its whisker
-
-
-def color(findings: Findings, label: str) -> str:
-    """Fixed for the models of this package, the default one among them; the others in turn."""
-    known = {other: _fixed_color(findings, other) for other in findings.labels}
-    others = [other for other in findings.labels if known[other] is None]
-    return known[label] or OTHERS[others.index(label) % len(OTHERS)]
-
-
-def _fixed_color(findings: Findings, label: str) -> str | None:
-    return COLORS.get(label) or COLORS.get(findings.described(label).get("model", ""))
 
 
 def errors_figure(findings: Findings, labels: Sequence[str] | None = None) -> Figure | None:
@@ -151,7 +126,7 @@ def calibration_figure(findings: Findings, region: str = "all") -> Figure | None
             for label in labels:
                 row = curves.get((label, domain))
                 expected, observed = (row["expected"], row["observed"]) if row else ([], [])
-                axis.plot(expected, observed, **_line(findings, label), label=findings.name(label))
+                axis.plot(expected, observed, **line(findings, label), label=findings.name(label))
             axis.set_title(findings.domain_name(domain), loc="left")
             axis.set_xlabel("expected share inside")
             axis.set_aspect("equal")
@@ -165,13 +140,6 @@ def calibration_figure(findings: Findings, region: str = "all") -> Figure | None
             first.text(x, y, words, ha="center", color="0.35", fontsize=8, bbox=behind, zorder=4)
         figure.legend(*first.get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
     return figure
-
-
-def _line(findings: Findings, label: str) -> dict[str, Any]:
-    """How a model is drawn: the default one wider."""
-    width = 2.4 if label == findings.default else 1.6
-    dashes = {"dashes": DASHES[label]} if label in DASHES else {}
-    return {"color": color(findings, label), "linewidth": width, **dashes}
 
 
 def learning_curve_figure(

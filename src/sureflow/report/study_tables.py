@@ -29,11 +29,17 @@ def summary_table(findings: Findings) -> Table:
     rows = [(findings.name(label), *_pairs(findings, label, findings.shown)) for label in findings.shown]
     outer = len(findings.outer)
     pooled = f" Out-of-domain pools the {counted(outer)} domains before it." if outer > 1 else ""
+    scale = " (0 is perfect, 0.5 the worst)" if findings.has_bars else ""
     caption = (
-        "Mean absolute error and then the miscalibration area (0 is perfect, 0.5 the worst), in normalized space, "
-        f"averaged over the state variables.{pooled} Bold: the lowest error of a column."
+        f"Mean absolute error{_and_area(findings)}{scale}, in normalized space, averaged over the state variables."
+        f"{pooled} Bold: the lowest error of a column."
     )
     return Table("summary", caption, ("model", *headings(findings, findings.columns)), tuple(rows), "miscalibration")
+
+
+def _and_area(findings: Findings) -> str:
+    """What the second number of a cell is, where there is one."""
+    return " and then the miscalibration area" if findings.has_bars else ""
 
 
 def counted(count: int) -> str:
@@ -69,8 +75,8 @@ def leaderboard_table(findings: Findings) -> Table:
         rows.append((findings.name(label), *about, *_pairs(findings, label, labels), seconds))
     caption = (
         "Every model of this study, ordered by out-of-domain error (in-domain where no other runs were tested): mean "
-        "absolute error and then the miscalibration area, over the whole field, in normalized space. Bold: the lowest "
-        "error of a column."
+        f"absolute error{_and_area(findings)}, over the whole field, in normalized space. Bold: the lowest error of a "
+        "column."
     )
     domains = headings(findings, findings.columns)
     header = ("model", "error bars", "scaling; coordinates", "runs", *domains, "training (s)")
@@ -79,7 +85,9 @@ def leaderboard_table(findings: Findings) -> Table:
 
 def _about(findings: Findings, row: Row) -> tuple[str, str]:
     """What gives the error bars, and what the model sees; whole-field models see no coordinates."""
-    bars, scaling, coordinates = row["uq"], row["scaling"], row["coordinates"]
+    bars: str = row["uq"]
+    scaling: str = row["scaling"]
+    coordinates: str | None = row["coordinates"]
     seen = [SCALING_NAMES.get(scaling, scaling)]
     if coordinates in PHYSICAL_NAMES:
         seen.append(", ".join(findings.fact("axes") or ()) or "physical")
@@ -97,7 +105,10 @@ def error_table(findings: Findings) -> Table | None:
             errors = [findings.value("mae", label, domain, name) for name in findings.variables]
             cells = (Measured(None if e is None else e * scale) for e, scale in zip(errors, scales, strict=True))
             rows.append((findings.name(label), findings.domain_name(domain), *cells))
-    titles = (f"{name} ({unit})" if unit else name for name, unit in zip(findings.variables, units, strict=True))
+    titles = (
+        f"{name} ({unit})" if unit not in ("", "1") else name
+        for name, unit in zip(findings.variables, units, strict=True)
+    )
     space = "normalized space" if set(scales) == {1.0} else "physical units"
     caption = f"Mean absolute error by variable and domain, in {space}."
     return Table("errors", caption, ("model", "domain", *titles), tuple(rows))
@@ -120,7 +131,7 @@ def learning_table(findings: Findings) -> Table:
                 (findings.name(label), runs, *(_pair(findings, label, domain, runs) for domain in findings.both))
             )
     caption = (
-        "Mean absolute error and then the miscalibration area, in normalized space, averaged over the state variables, "
+        f"Mean absolute error{_and_area(findings)}, in normalized space, averaged over the state variables, "
         "by the number of training runs. Fewer runs than all are chosen to fill the training region."
     )
     return Table(

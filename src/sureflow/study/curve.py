@@ -19,9 +19,7 @@ def curve_models() -> list[str]:
     return [name for name in MODELS if MODELS[name].capabilities.refits_quickly]
 
 
-def curve_settings(
-    store: Path, models: Sequence[str], sizes: Sequence[int], split: str | None = None
-) -> StudySettings:
+def curve_settings(store: Path, models: Sequence[str], sizes: Sequence[int], split: str | None = None) -> StudySettings:
     """The study that draws the curve: every model on so many space-filling runs of the training set, and on all of them.
 
     `split` is the kind of one that is registered; without it, a share of the runs is drawn for testing.

@@ -57,7 +57,9 @@ class StudyRuns:
     def require_runs(self) -> None:
         """Refuse, before hours of training, a model with more runs than there are, or with too few to learn from."""
         if not self.division.test:
-            raise SureflowError(f"split.kind={self.settings.split.kind!r} leaves no run to test on: choose another split")
+            raise SureflowError(
+                f"split.kind={self.settings.split.kind!r} leaves no run to test on: choose another split"
+            )
         for entry in self.settings.models:
             try:
                 training = self.training_for(entry)

@@ -64,7 +64,9 @@ def train_model(study: Study, entry: Entry, train: TrainSettings, training: Runs
         save(surrogate, folder, overwrite=True)
 
     study.stage(
-        Stage(name, inputs, [f"models/{entry.label}/{MANIFEST}"], make, temporary=[f"models/{entry.label}/{CHECKPOINT}"])
+        Stage(
+            name, inputs, [f"models/{entry.label}/{MANIFEST}"], make, temporary=[f"models/{entry.label}/{CHECKPOINT}"]
+        )
     )
 
 

@@ -23,6 +23,7 @@ from sureflow.models.network import network_axis
 from sureflow.scratch import IN_MEMORY
 from sureflow.surrogate.legacy import load_version1
 from sureflow.surrogate.model import StoredFile, Surrogate
+from sureflow.surrogate.predictor import Predictor
 from sureflow.surrogate.space import Space
 from sureflow.surrogate.specification import Specification
 from sureflow.tensorfile import map_tensors, write_tensors
@@ -108,17 +109,14 @@ def load(folder: str | Path) -> Surrogate:
     groups = grouped(map_tensors(path, manifest.weights.checksum))
     normalizer = Normalizer.from_dict(manifest.normalizer)
     try:
+        space = Space.restore(header.axes, manifest.mesh.shape, header.location, manifest.mesh.points, groups["space"])
+        fitted = restored(manifest.specification, groups["model"], normalizer, len(header.fields), path)
+        parameters = np.array(groups["training"]["parameters"])
         return Surrogate(
-            spec=manifest.specification,
-            fitted=restored(manifest.specification, groups["model"], normalizer, len(header.fields), path),
+            predictor=Predictor(manifest.specification, fitted, space, SCALINGS.build(manifest.scaling), normalizer),
             header=header,
-            space=Space.restore(header.axes, manifest.mesh.shape, header.location, manifest.mesh.points, groups["space"]),
-            scaling=SCALINGS.build(manifest.scaling),
-            normalizer=normalizer,
             field_scale=Standard(*(np.array(manifest.field_scale[name]) for name in ("mean", "std"))),
-            domain=TrainingDomain(
-                header.parameter_names, np.array(groups["training"]["parameters"]), limits=header.limits
-            ),
+            domain=TrainingDomain(header.parameter_names, parameters, limits=header.limits),
             data_checksum=manifest.data_checksum,
             calibration=_load_bars(manifest.calibration, folder),
             comparison=manifest.comparison,
@@ -176,7 +174,7 @@ def _keep_weights(surrogate: Surrogate, folder: Path) -> ArrayFile:
         if stored.path.resolve().parent != folder.resolve():
             shutil.copyfile(stored.path, folder / stored.path.name)
         return ArrayFile(name=stored.path.name, checksum=stored.checksum)
-    arrays = {f"model.{name}": array for name, array in surrogate.fitted.arrays().items()}
+    arrays = {f"model.{name}": array for name, array in surrogate.predictor.fitted.arrays().items()}
     arrays |= {f"space.{name}": array for name, array in surrogate.space.arrays().items()}
     return _keep(ARRAYS, arrays | {"training.parameters": surrogate.domain.parameters}, folder)
 
@@ -216,8 +214,8 @@ def _manifest(surrogate: Surrogate, weights: ArrayFile, bars: BarFacts | None) -
         schema_version=SCHEMA_VERSION,
         specification=surrogate.spec,
         header=surrogate.header,
-        scaling=SCALINGS.describe(surrogate.scaling),
-        normalizer=surrogate.normalizer.to_dict(),
+        scaling=SCALINGS.describe(surrogate.predictor.scaling),
+        normalizer=surrogate.predictor.normalizer.to_dict(),
         field_scale={"mean": scale.mean.tolist(), "std": scale.std.tolist()},
         mesh=MeshFacts(points=surrogate.space.n_points, shape=surrogate.space.topology.shape),
         data_checksum=surrogate.data_checksum,

@@ -8,7 +8,7 @@ from jaxtyping import Bool
 
 from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
-from sureflow.surrogate.learning import learn
+from sureflow.surrogate.learning import fit_predictor
 from sureflow.surrogate.matching import matched, trained_runs
 from sureflow.surrogate.model import Surrogate
 from sureflow.uq.bars import Calibrations
@@ -102,11 +102,11 @@ def calibrate(
 
     fit = refit(surrogate)
     if chosen.by_folds:
-        held_out = held_out_predictions(fit, training, everyone, domain, surrogate.unit, observer, on_fold)
+        held_out = held_out_predictions(fit, training, everyone, domain, surrogate.predictor.unit, observer, on_fold)
     else:
         seen = surrogate.seen_domain
-        held_out = unseen_predictions(surrogate.raw_predictive, unseen, seen, surrogate.unit, observer)
-    left_out = side_predictions(fit, training, sides, domain, surrogate.unit, observer, on_fold)
+        held_out = unseen_predictions(surrogate.predictor, unseen, seen, surrogate.predictor.unit, observer)
+    left_out = side_predictions(fit, training, sides, domain, surrogate.predictor.unit, observer, on_fold)
     fitted = fit_calibrations(held_out, left_out, exact=not chosen.by_folds)
     return replace(surrogate, calibration=_noting(fitted, unseen))
 
@@ -131,7 +131,7 @@ def _require_same_runs(surrogate: Surrogate, training: Runs) -> None:
 
 def refit(surrogate: Surrogate) -> Callable[[Runs], Predict]:
     """Models of the same kind as the surrogate, of other runs: scaling, normalizer and basis are fitted again."""
-    return lambda training: learn(training, surrogate.spec).raw_predictive
+    return lambda training: fit_predictor(training, surrogate.spec)
 
 
 def _can_refit(surrogate: Surrogate, training: Runs) -> bool:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,15 +13,19 @@ from sureflow.data.normalize import Standard
 from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
 from sureflow.models.contract import ModelSettings
-from sureflow.surrogate.learning import learn
+from sureflow.runtime import usable_cores
+from sureflow.surrogate.learning import fit_predictor
 from sureflow.surrogate.specification import ComparisonSettings, Specification
 from sureflow.uq.folds import Fold, fewest_to_fit, random_folds
 
 Progress = Callable[[int, int, str], None]  # fits done, fits in all, what is fitted next
 
-# A candidate that errs this many times as much as the best one on the first fold is dropped: it was never seen to make that
-# up on the others.
-HOPELESS = 2.0
+# A race (Maron & Moore 1997) with an indifference zone: a candidate is dropped once it is unlikely to beat the best one so far
+# by more than this share of the error. The evidence are the errors on the runs left out, run by run, and unlikely is what
+# lies beyond so many standard errors of the mean difference of their logarithms.
+MATTERS = 0.1
+UNLIKELY = 2.0
+FEWEST_TO_JUDGE = 8  # runs left out
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class Comparison:
 
 
 @dataclass
-class _Race:
+class _Racer:
     """One candidate on its way through the folds."""
 
     model: ModelSettings
@@ -65,8 +70,21 @@ class _Race:
     seconds: float = 0.0
 
     @property
+    def by_run(self) -> Float[np.ndarray, " case"]:
+        return np.concatenate(self.errors).mean(axis=1)
+
+    @property
     def mae(self) -> float:
-        return float(np.concatenate(self.errors).mean())
+        return float(self.by_run.mean())
+
+    def is_hopeless(self, best: "_Racer") -> bool:
+        """Whether it can hardly win by a margin that matters."""
+        tiny = np.finfo(float).tiny
+        worse = np.log(self.by_run + tiny) - np.log(best.by_run + tiny)
+        if len(worse) < FEWEST_TO_JUDGE:
+            return False
+        standard_error = worse.std(ddof=1) / np.sqrt(len(worse))
+        return bool(worse.mean() - UNLIKELY * standard_error > np.log(1.0 - MATTERS))
 
 
 def compare(
@@ -77,39 +95,43 @@ def compare(
 ) -> Comparison:
     """The candidates by K folds over the runs; scaling, normalizer and basis are fitted again in each fold.
 
-    All of them run the first fold; those that are hopeless there do not run the others.
+    Who cannot win any more is dropped after a fold. The candidates of a fold are fitted side by side, one a core.
     """
     runs.require_trainable()
     folds = comparison_folds(runs, settings)
     space = Standard.of_fields(runs)
-    racing = [_Race(model, []) for model in settings.candidates]
-    done, total = 0, len(folds) * len(racing)
-    running = racing
-    for number, fold in enumerate(folds):
-        for race in running:
-            on_fit(done, total, race.model.title)
-            began = time.perf_counter()
-            race.errors.append(_errors(runs, race.model, scaling, fold, space))
-            race.seconds += time.perf_counter() - began
-            done += 1
-        best = min(race.mae for race in running)
-        if number == 0:
-            running = [race for race in running if race.mae <= HOPELESS * best]
-            total = done + (len(folds) - 1) * len(running)
-    winner = min(running, key=lambda race: race.mae)
-    return Comparison(tuple(_candidate(race, scaling) for race in racing), winner.model, len(folds))
+    racers = [_Racer(model, []) for model in settings.candidates]
+    running, done = racers, 0
+    with ThreadPoolExecutor(min(usable_cores(), len(racers))) as pool:
+        for number, fold in enumerate(folds):
+            total = done + (len(folds) - number) * len(running)
+
+            def run(racer: _Racer, fold: Fold = fold) -> str:
+                began = time.perf_counter()
+                racer.errors.append(_errors(runs, racer.model, scaling, fold, space))
+                racer.seconds += time.perf_counter() - began
+                return racer.model.title
+
+            on_fit(done, total, ", ".join(racer.model.title for racer in running))
+            for title in pool.map(run, running):
+                done += 1
+                on_fit(done, total, title)
+            best = min(running, key=lambda racer: racer.mae)
+            running = [racer for racer in running if racer is best or not racer.is_hopeless(best)]
+    winner = min(running, key=lambda racer: racer.mae)
+    return Comparison(tuple(_candidate(racer, scaling) for racer in racers), winner.model, len(folds))
 
 
-def _candidate(race: _Race, scaling: str) -> Candidate:
-    by_variable = np.concatenate(race.errors).mean(axis=0)
+def _candidate(racer: _Racer, scaling: str) -> Candidate:
+    by_variable = np.concatenate(racer.errors).mean(axis=0)
     return Candidate(
-        race.model.title,
-        race.model.uq,
+        racer.model.title,
+        racer.model.uq,
         scaling,
-        race.mae,
+        racer.mae,
         tuple(by_variable.tolist()),
-        len(race.errors),
-        race.seconds,
+        len(racer.errors),
+        racer.seconds,
     )
 
 
@@ -118,10 +140,10 @@ def _errors(
 ) -> Float[np.ndarray, "case variable"]:
     """Mean absolute error of the runs that one fold leaves out."""
     unseen = runs.select(fold.left_out)
-    surrogate = learn(runs.select(~fold.left_out), Specification(model, scaling))
+    predict = fit_predictor(runs.select(~fold.left_out), Specification(model, scaling))
     errors = []
     for case, truth in enumerate(unseen.each()):
-        mean = np.asarray(surrogate.raw_predictive(unseen.parameters[case : case + 1]).mean)[0]
+        mean = np.asarray(predict(unseen.parameters[case : case + 1]).mean)[0]
         errors.append(np.abs(mean - truth).mean(axis=1) / space.std)
     return np.stack(errors)
 
@@ -130,7 +152,9 @@ def comparison_folds(runs: Runs, settings: ComparisonSettings) -> list[Fold]:
     """The folds over the runs; refused where one of them leaves too few to fit."""
     slow = next((model for model in settings.candidates if not model.capabilities.refits_quickly), None)
     if slow is not None:
-        raise SureflowError(f"a {slow.title} takes too long to fit again for every fold: leave it out of the candidates")
+        raise SureflowError(
+            f"a {slow.title} takes too long to fit again for every fold: leave it out of the candidates"
+        )
     n_runs, n_parameters = runs.parameters.shape
     folds = random_folds(n_runs, folds=settings.folds, seed=settings.seed)
     largest = max((int(fold.left_out.sum()) for fold in folds), default=1)

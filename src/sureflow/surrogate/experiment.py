@@ -72,7 +72,9 @@ def _override(values: dict[str, Any], override: str) -> None:
     for section in sections:
         values = values.setdefault(section, {})
         if not isinstance(values, dict):
-            raise SureflowError(f"{override!r}: {section}={shortened(values)!r} is a value and has no settings below it")
+            raise SureflowError(
+                f"{override!r}: {section}={shortened(values)!r} is a value and has no settings below it"
+            )
     try:
         values[key] = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

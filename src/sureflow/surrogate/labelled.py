@@ -24,40 +24,41 @@ MEANINGS = {
 LEVEL = 0.9  # of the intervals that predictions carry
 
 
-def labelled_prediction(
-    surrogate: Surrogate, answer: Answer, conditions: Conditions, points: Points | None
-) -> xarray.Dataset:
-    """A prediction with names, units, coordinates and the verdict."""
-    space = surrogate.space
+def labelled_prediction(surrogate: Surrogate, answer: Answer, points: Points | None, *, single: bool) -> xarray.Dataset:
+    """A prediction with names, units, coordinates and the verdict; a `single` condition has no dimension of cases."""
+    space, conditions = surrogate.space, answer.place.conditions
     dims, shape = ("point",), (-1,)
     if points is None:
         dims, shape = value_dims(space.topology, space.location), value_shape(space.topology, space.location)
+    case, cases = ((), ()) if single else (("case",), (len(conditions),))
+    arrays = _arrays(surrogate, answer)
     fields = {
         name + suffix: (
-            ("case", *dims),
-            np.asarray(values)[:, variable].reshape(len(conditions), *shape),
+            (*case, *dims),
+            values[:, variable].reshape(*cases, *shape),
             {"units": unit, "long_name": _meaning(suffix).format(LONG_NAMES.get(name, name))},
         )
         for variable, (name, unit) in enumerate(zip(surrogate.names, surrogate.units, strict=True))
-        for suffix, values in _arrays(surrogate, answer).items()
+        for suffix, values in arrays.items()
     }
     explained = {"long_name": "distance outside the training domain, in widths of it"}
-    fields["extrapolation"] = (("case",), answer.place.distance, explained)
-    coordinates = _mesh(surrogate, conditions, points) | _parameters(surrogate, conditions)
+    fields["extrapolation"] = (case, answer.place.distance.reshape(cases), explained)
+    coordinates = _mesh(surrogate, conditions, points, single) | _parameters(surrogate, conditions, single)
     return xarray.Dataset(fields, coordinates, {"verdict": answer.place.summary(), "bars": worth(surrogate)})
 
 
 def _arrays(surrogate: Surrogate, answer: Answer) -> dict[str, np.ndarray]:
     """What a prediction has of every field, by what follows its name."""
     found, own = answer.predictive, answer.raw.std
+    std = found.std
     arrays = {"": found.mean} | {f"_std_{name}": part for name, part in found.parts.items()}
-    if found.std is not None:
-        arrays["_std"] = found.std
+    if std is not None:
+        arrays["_std"] = std
     if surrogate.calibration is not None:
         if own is not None:
             arrays["_std_raw"] = own
-        arrays |= _intervals(surrogate.calibration.fields, np.asarray(found.std))
-    return arrays  # type: ignore[return-value]
+        arrays |= _intervals(surrogate.calibration.fields, np.asarray(std))
+    return {suffix: np.asarray(values) for suffix, values in arrays.items()}
 
 
 def _intervals(fitted: Calibration, std: Float[np.ndarray, "case variable point"]) -> dict[str, np.ndarray]:
@@ -74,21 +75,24 @@ def _meaning(suffix: str) -> str:
     return MEANINGS.get(suffix) or suffix.removeprefix("_std_") + " part of the standard deviation of the {}"
 
 
-def _parameters(surrogate: Surrogate, conditions: Conditions) -> dict[str, tuple]:
+def _parameters(surrogate: Surrogate, conditions: Conditions, single: bool) -> dict[str, tuple]:
     return {
-        parameter.name: ("case", conditions[:, column], {"units": parameter.unit} if parameter.unit else {})
+        parameter.name: (
+            () if single else ("case",),
+            conditions[0, column] if single else conditions[:, column],
+            {"units": parameter.unit} if parameter.unit else {},
+        )
         for column, parameter in enumerate(surrogate.header.parameters)
     }
 
 
-def _mesh(surrogate: Surrogate, conditions: Conditions, points: Points | None) -> Labels:
+def _mesh(surrogate: Surrogate, conditions: Conditions, points: Points | None, single: bool) -> Labels:
     """The mesh of a prediction, that of each case where it moves; or given points."""
     space, header = surrogate.space, surrogate.header
     if points is not None:
         return mesh_labels(header, Topology(), [Geometry(points)], of_cases=False)
-    if space.geometry is not None:
-        return mesh_labels(header, space.topology, [space.geometry], of_cases=False)
-    return mesh_labels(header, space.topology, [space.at(condition) for condition in conditions], of_cases=True)
+    geometries = [space.geometry] if space.geometry is not None else [space.at(one) for one in conditions]
+    return mesh_labels(header, space.topology, geometries, of_cases=space.geometry is None and not single)
 
 
 def worth(surrogate: Surrogate) -> str:
@@ -104,10 +108,11 @@ def worth(surrogate: Surrogate) -> str:
 def labelled_quantities(
     surrogate: Surrogate,
     observer: Observer,
-    conditions: Conditions,
     values: Float[np.ndarray, "case quantity"],
     std: Float[np.ndarray, "case quantity"] | None,
     place: Place,
+    *,
+    single: bool,
 ) -> xarray.Dataset:
     """Quantities with names, units and the verdict."""
     columns = {}
@@ -115,7 +120,9 @@ def labelled_quantities(
         columns[quantity.name] = ("case", values[:, index], {"units": quantity.unit})
         if std is not None:
             columns[f"{quantity.name}_std"] = ("case", std[:, index], {"units": quantity.unit})
-    return xarray.Dataset(columns, _parameters(surrogate, conditions), {"verdict": place.summary()})
+    parameters = _parameters(surrogate, place.conditions, single=False)
+    found = xarray.Dataset(columns, parameters, {"verdict": place.summary()})
+    return found.isel(case=0) if single else found
 
 
 def _facts(surrogate: Surrogate) -> dict[str, str]:

@@ -14,6 +14,8 @@ from sureflow.data.scaling import Scaling, scaling_for
 from sureflow.errors import SureflowError
 from sureflow.models.contract import Checkpoint, ModelSettings, Progress, View, unheard
 from sureflow.surrogate.model import Surrogate
+from sureflow.surrogate.predictor import Predictor
+from sureflow.surrogate.space import Space
 from sureflow.surrogate.specification import Specification
 from sureflow.train.checkpoint import fingerprint_of
 from sureflow.validation import plain
@@ -21,15 +23,20 @@ from sureflow.validation import plain
 CHECKPOINT = "checkpoint.safetensors"
 
 
-def learn(
-    runs: Runs, spec: Specification, *, folder: Path | None = None, progress: Progress = unheard
-) -> Surrogate:
+def learn(runs: Runs, spec: Specification, *, folder: Path | None = None, progress: Progress = unheard) -> Surrogate:
     """Learn from all of the runs what the specification says, without calibration.
 
     With a `folder`, models that resume keep a checkpoint there after every epoch, and go on from the one they find.
     """
     runs.require_trainable()
     require_distinct(runs.parameters, runs.parameter_names)
+    return Surrogate.of(runs, fit_predictor(runs, spec, folder, progress))
+
+
+def fit_predictor(
+    runs: Runs, spec: Specification, folder: Path | None = None, progress: Progress = unheard
+) -> Predictor:
+    """The same as a bare model, of runs that are known to be trainable: what folds over the runs need many times."""
     spec = settled(spec, runs)
     model = spec.model
     if not isinstance(model, ModelSettings):
@@ -48,7 +55,7 @@ def learn(
     fitted = model.fit(view, progress, checkpoint)
     # As a loaded model has them: the same arrays give the same bits.
     fitted = model.restore(fitted.arrays(), view.sizes)
-    return Surrogate.of(runs, spec, fitted, scaling, normalizer)
+    return Predictor(spec, fitted, Space.of(runs), scaling, normalizer)
 
 
 def settled(spec: Specification, runs: Runs) -> Specification:

@@ -17,6 +17,7 @@ from sureflow.data.scaling import SCALINGS
 from sureflow.errors import SureflowError
 from sureflow.models.contract import ModelSettings, Sizes
 from sureflow.surrogate.model import Surrogate
+from sureflow.surrogate.predictor import Predictor
 from sureflow.surrogate.space import Space
 from sureflow.surrogate.specification import AUTO, specification
 from sureflow.uq.bars import Calibration, CalibrationFacts, Calibrations
@@ -52,13 +53,10 @@ def _surrogate(folder: Path, content: Mapping[str, Any]) -> Surrogate:
     sizes = Sizes(len(normalizer.inputs.mean), len(normalizer.coordinates.mean), len(header.fields))
     parameters = np.array(content["training_domain"]["parameters"], float)
     scaling = SCALINGS.build(_scaling(content["scaling"]))
+    fitted = spec.model.restore(_named(tensors, "weights."), sizes)
     return Surrogate(
-        spec=spec,
-        fitted=spec.model.restore(_named(tensors, "weights."), sizes),
+        predictor=Predictor(spec, fitted, space, scaling, normalizer),
         header=header,
-        space=space,
-        scaling=scaling,
-        normalizer=normalizer,
         field_scale=normalizer.fields,
         domain=TrainingDomain(header.parameter_names, parameters, limits=header.limits),
         data_checksum=content["data_checksum"],

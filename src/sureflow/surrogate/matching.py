@@ -57,7 +57,9 @@ def _require_same_mesh(runs: Runs, surrogate: Surrogate) -> None:
             "give runs on the mesh of the training runs"
         )
     if runs.topology != space.topology or runs.is_moving != (space.geometry is None):
-        raise SureflowError("the mesh of these runs is of another kind than that of the training runs: give runs on theirs")
+        raise SureflowError(
+            "the mesh of these runs is of another kind than that of the training runs: give runs on theirs"
+        )
     if runs.geometry is None or space.geometry is None:
         return
     size = np.ptp(space.geometry.points, axis=0).max()

@@ -11,14 +11,14 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from sureflow.data.header import Header
-from sureflow.data.meshes import PHYSICAL, Points
-from sureflow.data.normalize import Normalizer, Standard
+from sureflow.data.meshes import Points
+from sureflow.data.normalize import Standard
 from sureflow.data.runs import Runs
-from sureflow.data.scaling import Scaling
 from sureflow.errors import Refused, SureflowError
-from sureflow.models.contract import FittedModel, ModelSettings, Sizes
+from sureflow.models.contract import ModelSettings
 from sureflow.predictive import Predictive
 from sureflow.surrogate.observe import Observer
+from sureflow.surrogate.predictor import Conditions, Predictor
 from sureflow.surrogate.space import Space
 from sureflow.surrogate.specification import Specification
 from sureflow.uq.bars import Calibrations, calibrated
@@ -26,8 +26,6 @@ from sureflow.uq.domain import Place, TrainingDomain
 
 if TYPE_CHECKING:
     import xarray
-
-Conditions = Float[np.ndarray, "case parameter"]
 
 SAMPLES = 32  # fields that the bars of a quantity are read off from
 
@@ -56,12 +54,8 @@ class Surrogate:
     Make one with `sureflow.fit` or `sureflow.load`.
     """
 
-    spec: Specification  # with nothing left to choose
-    fitted: FittedModel
+    predictor: Predictor
     header: Header
-    space: Space
-    scaling: Scaling
-    normalizer: Normalizer
     field_scale: Standard  # of the physical fields of the training runs: the units of errors
     domain: TrainingDomain
     data_checksum: str
@@ -70,26 +64,22 @@ class Surrogate:
     stored: StoredFile | None = None
 
     @classmethod
-    def of(
-        cls, runs: Runs, spec: Specification, fitted: FittedModel, scaling: Scaling, normalizer: Normalizer
-    ) -> Self:
+    def of(cls, runs: Runs, predictor: Predictor) -> Self:
         """The surrogate of a model that was fitted to `runs`."""
-        return cls(
-            spec,
-            fitted,
-            runs.header,
-            Space.of(runs),
-            scaling,
-            normalizer,
-            Standard.of_fields(runs),
-            TrainingDomain(runs.parameter_names, runs.parameters, limits=runs.header.limits),
-            runs.checksum,
-        )
+        domain = TrainingDomain(runs.parameter_names, runs.parameters, limits=runs.header.limits)
+        return cls(predictor, runs.header, Standard.of_fields(runs), domain, runs.checksum)
+
+    @property
+    def spec(self) -> Specification:
+        return self.predictor.spec
+
+    @property
+    def space(self) -> Space:
+        return self.predictor.space
 
     @property
     def settings(self) -> ModelSettings:
-        assert isinstance(self.spec.model, ModelSettings)
-        return self.spec.model
+        return self.predictor.settings
 
     @property
     def model_name(self) -> str:
@@ -113,15 +103,10 @@ class Surrogate:
     def parameter_names(self) -> tuple[str, ...]:
         return self.header.parameter_names
 
-    @property
-    def sizes(self) -> Sizes:
-        normalizer = self.normalizer
-        return Sizes(len(normalizer.inputs.mean), len(normalizer.coordinates.mean), len(self.names))
-
     @cached_property
     def seen_domain(self) -> TrainingDomain:
         """The training domain with what the model sees of it."""
-        return replace(self.domain, inputs=self.scaling.inputs)
+        return replace(self.domain, inputs=self.predictor.scaling.inputs)
 
     @cached_property
     def trusted_domain(self) -> TrainingDomain:
@@ -141,14 +126,13 @@ class Surrogate:
         """Mean and parts (case, variable, point) in physical units, on the mesh of the runs or at physical points."""
         conditions = np.asarray(conditions, float)
         place = self.place(conditions, extrapolate=extrapolate)
-        raw = self.raw_predictive(conditions)
-        found = raw
+        raw = found = self.predictor(conditions)
         if self.calibration is not None:
-            found = calibrated(self.calibration.fields, raw, self.raw_predictive, place, self.unit)
+            found = calibrated(self.calibration.fields, raw, self.predictor, place, self.predictor.unit)
         if points is None:
             return Answer(raw, found, place)
-        mean = self._mean_at(raw, conditions, points)
-        return Answer(*(Predictive(mean, self._parts_at(one, conditions, points)) for one in (raw, found)), place)
+        mean, parts_at = self.predictor.mean_at(raw, conditions, points), self.predictor.parts_at
+        return Answer(*(Predictive(mean, parts_at(one, conditions, points)) for one in (raw, found)), place)
 
     def predictive(self, conditions: Conditions, points: Points | None = None) -> Predictive:
         """Mean and parts; calibrated where the model is."""
@@ -156,12 +140,12 @@ class Surrogate:
 
     def raw_predictive(self, conditions: Conditions) -> Predictive:
         """Mean and the model's own parts on the mesh of the runs, before any calibration."""
-        return self._evaluate(conditions, self.space.coordinates(self._coordinates, conditions))
+        return self.predictor(conditions)
 
     @property
     def has_samples(self) -> bool:
         """Whether the model can draw possible fields: a single network cannot."""
-        return self.fitted.has_samples
+        return self.predictor.fitted.has_samples
 
     def samples(
         self, conditions: Conditions, count: int, seed: int = 0
@@ -170,60 +154,7 @@ class Surrogate:
 
         The members of an ensemble, at most `count` of them; else `count` draws.
         """
-        inputs, coordinates = self._normalized(conditions, self.space.coordinates(self._coordinates, conditions))
-        drawn = self.fitted.samples(inputs, coordinates, count, np.random.default_rng(seed))
-        scaled = np.asarray(self.normalizer.physical(Predictive(drawn, {})).mean)
-        return self.scaling.inverse(scaled, conditions)
-
-    def unit(
-        self, fields: Float[np.ndarray, "case variable point"], conditions: Conditions
-    ) -> Float[np.ndarray, "case variable point"]:
-        """Physical size of one unit of the model's normalized space, where the fields are these."""
-        slope = self.scaling.slope(self.scaling.forward(fields, conditions), conditions)
-        return np.broadcast_to(slope * self.normalizer.fields.std[:, None], fields.shape)
-
-    @property
-    def _coordinates(self) -> str:
-        return self.spec.seen_coordinates
-
-    def _normalized(self, conditions: Conditions, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        inputs = self.normalizer.inputs.forward(self.scaling.inputs(np.asarray(conditions, float)))
-        return inputs, self.normalizer.coordinates.forward(coordinates)
-
-    def _evaluate(self, conditions: Conditions, coordinates: np.ndarray) -> Predictive:
-        normalized = self.fitted.predict(*self._normalized(conditions, coordinates))
-        return self.scaling.physical(self.normalizer.physical(normalized), conditions)
-
-    def _mean_at(self, on_mesh: Predictive, conditions: Conditions, points: Points) -> np.ndarray:
-        """The mean at physical points: by the model itself where it predicts anywhere, else by interpolation."""
-        if not self.settings.capabilities.anywhere:
-            return self._interpolated(np.asarray(on_mesh.mean), conditions, points)
-        found = [
-            self._evaluate(condition[None], self._model_coordinates(condition, points)).mean for condition in conditions
-        ]
-        return np.concatenate(found)
-
-    def _model_coordinates(self, condition: Float[np.ndarray, " parameter"], points: Points) -> Points:
-        """Physical points in the coordinates of the model."""
-        stencil = self.space.locate(condition, points)
-        if self._coordinates == PHYSICAL:
-            return points
-        return stencil(self.space.coordinates(self._coordinates, condition[None]).T).T
-
-    def _parts_at(self, on_mesh: Predictive, conditions: Conditions, points: Points) -> dict[str, np.ndarray]:
-        """The parts at points. Beyond the outermost values a line through two of them may end below zero."""
-        parts = {name: self._interpolated(np.asarray(part), conditions, points) for name, part in on_mesh.parts.items()}
-        return {name: np.maximum(part, 0.0) for name, part in parts.items()}
-
-    def _interpolated(
-        self, fields: Float[np.ndarray, "case variable value"], conditions: Conditions, points: Points
-    ) -> Float[np.ndarray, "case variable point"]:
-        """Fields on the mesh of the runs at physical points."""
-        found = [
-            self.space.locate(condition, points)(run)
-            for condition, run in zip(conditions, fields, strict=True)
-        ]
-        return np.stack(found)
+        return self.predictor.samples(conditions, count, seed)
 
     # Names in, labelled arrays out
 
@@ -244,8 +175,7 @@ class Surrogate:
         conditions = self.conditions(parameters)
         located = None if points is None else np.asarray(points, float)
         answer = self.answer(conditions, located, extrapolate=extrapolate)
-        fields = labelled_prediction(self, answer, conditions, located)
-        return fields if any(np.ndim(value) for value in parameters.values()) else fields.isel(case=0)
+        return labelled_prediction(self, answer, located, single=_is_single(parameters))
 
     def quantities(self, *, extrapolate: bool = False, **parameters: ArrayLike) -> "xarray.Dataset":
         """Stand-off, pressures and drag at one condition or several, each with its standard deviation `_std`.
@@ -264,8 +194,7 @@ class Surrogate:
         conditions = self.conditions(parameters)
         place = self.place(conditions, extrapolate=extrapolate)
         values, std = self.observed(observer, conditions)
-        found = labelled_quantities(self, observer, conditions, values, std, place)
-        return found if any(np.ndim(value) for value in parameters.values()) else found.isel(case=0)
+        return labelled_quantities(self, observer, values, std, place, single=_is_single(parameters))
 
     @cached_property
     def observer(self) -> Observer | None:
@@ -275,7 +204,7 @@ class Surrogate:
     def observed(self, observer: Observer, conditions: Conditions) -> tuple[np.ndarray, np.ndarray | None]:
         """Quantities (case, quantity) and their standard deviation, where the model has one."""
         if self.calibration is not None and self.calibration.quantities is not None:
-            values = observer(np.asarray(self.raw_predictive(conditions).mean), conditions)
+            values = observer(np.asarray(self.predictor(conditions).mean), conditions)
             displacement = self.trusted_domain.place(conditions).displacement
             relative = self.calibration.quantities.std(np.ones((*values.shape, 1)), displacement)
             return values, relative[:, :, 0] * np.abs(values)
@@ -344,6 +273,10 @@ def answer_samples(
         return drawn
     own, std = np.asarray(own), np.asarray(std)
     return mean + (drawn - mean) * np.divide(std, own, out=np.ones_like(std), where=own > 0)
+
+
+def _is_single(parameters: Mapping[str, Any]) -> bool:
+    return not any(np.ndim(value) for value in parameters.values())
 
 
 def _column(name: str, values: Any) -> Float[np.ndarray, " case"]:

@@ -44,9 +44,7 @@ def load_checkpoint(path: Path, view: TrainingView, recipe: Recipe, fingerprint:
     """The training of a checkpoint that belongs to this experiment and these data."""
     file = _open(path)
     if fingerprint_of(path) != fingerprint:
-        raise Exists(
-            f"{path} belongs to another experiment or other data: choose another folder, or remove it"
-        )
+        raise Exists(f"{path} belongs to another experiment or other data: choose another folder, or remove it")
     tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
     parts = {name.removeprefix(HISTORY): tensors.pop(name) for name in list(tensors) if name.startswith(HISTORY)}
     history = [

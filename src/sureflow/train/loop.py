@@ -77,7 +77,7 @@ def train_epoch(
     variable = np.arange(len(seeds)) % n_variables
     rates = Rates(recipe.train.learning_rate, recipe.train.weight_decay, recipe.train.epochs * n_steps)
 
-    def train_share(share: tuple[TrainState, UInt32[Array, "network 2"], Int[Array, " network"]]):
+    def train_share(share: tuple[TrainState, UInt32[np.ndarray, "network 2"], Int[np.ndarray, " network"]]):
         options = {"schedule": recipe.train.schedule, "batch": recipe.train.batch, "n_steps": n_steps}
         kinds = {"network": recipe.network, "head": recipe.head, "random": recipe.sampler.random}
         trained = _train_epoch(*share, view, epoch, rates, **kinds, **options)
@@ -107,7 +107,9 @@ class Rates(eqx.Module):
     total_steps: int
 
 
-@partial(jax.jit, static_argnames=("network", "head", "random", "schedule", "batch", "n_steps"), donate_argnames="state")
+@partial(
+    jax.jit, static_argnames=("network", "head", "random", "schedule", "batch", "n_steps"), donate_argnames="state"
+)
 def _train_epoch(
     state: TrainState,
     key_data: UInt32[Array, "network 2"],

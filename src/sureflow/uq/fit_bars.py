@@ -36,8 +36,10 @@ STEEPEST_TREND = 8.0
 FEWEST_FOR_A_TREND = 10
 # Points that a fit of one number looks at; more would not change it.
 SAMPLE = 8_000
-# Scores of one variable whose median is taken; of more of them, evenly spaced ones.
-MEDIAN_OF = 1 << 22
+# Points of all runs together among which that sample is drawn, or whose median is taken; of more of them, evenly spaced ones.
+DRAWN_FROM = 1 << 22
+# Values of one run that are worked on at once, by taking one or several variables: larger arrays cost more time each.
+AT_ONCE = 1 << 21
 # Factors on the typical level among which the best one is chosen.
 CANDIDATES = np.geomspace(0.2, 5.0, 65)
 TINY = 1e-30
@@ -72,7 +74,7 @@ def fit_calibration(held_out: HeldOutRuns, sides: Sides = (), *, exact: bool, se
         )
     _require_finite(held_out)
     shaping, scoring = _halves(held_out, seed) if exact else (held_out, held_out)
-    scale = _local_scale(shaping)
+    scale = np.concatenate([_local_scale(shaping.variables(some)) for some in _variables(shaping)])
     widening = _widening(shaping, sides, scale)
     # In single precision, as it is kept: what is loaded is what was fitted.
     scale = scale.astype(np.float32)
@@ -116,12 +118,11 @@ def _counted(variance: Float[np.ndarray, "*axes point"]) -> Bool[np.ndarray, "*a
 
 
 def _require_finite(runs: HeldOutRuns) -> None:
-    for case in range(len(runs)):
-        if not (np.isfinite(runs.error[case]).all() and np.isfinite(runs.std[case]).all()):
-            raise SureflowError(
-                "the model's predictions of held-out runs are not finite, so that its bars cannot be calibrated: train it "
-                "again with other settings"
-            )
+    if not all(np.isfinite(run.sum()) for run in (*runs.error, *runs.std)):
+        raise SureflowError(
+            "the model's predictions of held-out runs are not finite, so that its bars cannot be calibrated: train it "
+            "again with other settings"
+        )
 
 
 def _halves(runs: HeldOutRuns, seed: int) -> tuple[HeldOutRuns, HeldOutRuns]:
@@ -141,14 +142,13 @@ def _local_scale(runs: HeldOutRuns) -> Float[np.ndarray, "variable point"]:
     n_variables, n_points = chosen.error[0].shape
     squares = np.zeros((n_variables, n_points))
     counted_scores: list[list[np.ndarray]] = [[] for _ in range(n_variables)]
-    step = max(1, len(chosen) * n_points // MEDIAN_OF)
     for case in range(len(chosen)):
         error, std = _run(chosen, case)
         score = np.abs(error) / np.maximum(std, TINY)
         squares += score**2
         counted = _counted(std**2)
         for variable, kept in enumerate(counted_scores):
-            kept.append(score[variable][counted[variable]][::step])
+            kept.append(score[variable][counted[variable]][_evenly(chosen, case)].copy())
     typical = np.array([np.median(np.concatenate(kept)) for kept in counted_scores]) / ndtri(0.75)
     local = np.sqrt((squares + PRIOR_RUNS * typical[:, None] ** 2) / (len(chosen) + PRIOR_RUNS))
     return local * _best_levels(_Bars(chosen, local))[:, None]
@@ -163,12 +163,22 @@ class _Bars:
     pattern: Float[np.ndarray, "variable point"] | None = None
     growth: Float[np.ndarray, "case variable"] | None = None
 
-    def std_and_floor(self, case: int) -> tuple[RunFields, RunFields]:
-        """The part with an open level, and the part without."""
-        own = self.scale * np.asarray(self.runs.std[case], float)
+    def at_some_points(self, case: int) -> tuple[RunFields, RunFields, RunFields]:
+        """Of one run, at evenly spaced points: the error, the part of its bars with an open level, and the part without."""
+        some = _evenly(self.runs, case)
+        error, own = (
+            self.runs.error[case][:, some],
+            self.scale[:, some] * np.asarray(self.runs.std[case][:, some], float),
+        )
         if self.pattern is None or self.growth is None:
-            return own, np.zeros_like(own)
-        return self.growth[case][:, None] * self.pattern, own
+            return error, own, np.zeros_like(own)
+        return error, self.growth[case][:, None] * self.pattern[:, some], own
+
+
+def _evenly(runs: HeldOutRuns, case: int) -> slice:
+    """All points, or evenly spaced ones that differ from run to run, where all of them would be too many."""
+    step = max(1, len(runs) * runs.error[0].shape[1] // DRAWN_FROM)
+    return slice(case % step, None, step)
 
 
 @dataclass
@@ -213,11 +223,30 @@ def _widening(shaping: HeldOutRuns, sides: Sides, scale: Float[np.ndarray, "vari
 
 
 def _fit_side(found: _Widening, side: int, runs: HeldOutRuns, scale: Float[np.ndarray, "variable point"]) -> None:
-    """Pattern, exponent and trend of one side from the runs that were predicted beyond it."""
+    """Add what the runs beyond one side show."""
     parameter, is_above = divmod(side, 2)
     position = runs.position[:, parameter]
     distance = beyond_sides(runs.displacement)[:, side]
     location = position - 1.0 if is_above else -position
+    for some in _variables(runs):
+        found.pattern[side, some], found.exponent[side, some], found.trend[side, some] = _pattern(
+            runs.variables(some), distance, location, scale[some]
+        )
+    found.farthest = max(found.farthest, float(runs.distance.max()))
+
+
+def _variables(runs: HeldOutRuns) -> Iterator[slice]:
+    """All variables, a few at a time: each of them is fitted for itself."""
+    n_variables, n_points = runs.error[0].shape
+    size = max(1, AT_ONCE // n_points)
+    for start in range(0, n_variables, size):
+        yield slice(start, start + size)
+
+
+def _pattern(
+    runs: HeldOutRuns, distance: ByRun, location: ByRun, scale: Float[np.ndarray, "variable point"]
+) -> tuple[Float[np.ndarray, "variable point"], ByVariable, ByVariable]:
+    """Pattern, exponent and trend of some variables beyond one side."""
     size = np.array([np.sqrt((np.asarray(error, float) ** 2).mean(axis=1)) for error in runs.error])
     exponent, trend = _fit_growth(size, distance, location)
     growths = growth(distance[:, None], location[:, None], exponent, trend)
@@ -226,9 +255,7 @@ def _fit_side(found: _Widening, side: int, runs: HeldOutRuns, scale: Float[np.nd
         error, own = _run(runs, case)
         squares += np.maximum((error**2 - (scale * own) ** 2) / growths[case][:, None] ** 2, 0.0)
     pattern = np.sqrt(squares / len(runs))
-    pattern *= _best_levels(_Bars(runs, scale, pattern, growths))[:, None]
-    found.pattern[side], found.exponent[side], found.trend[side] = pattern, exponent, trend
-    found.farthest = max(found.farthest, float(runs.distance.max()))
+    return pattern * _best_levels(_Bars(runs, scale, pattern, growths))[:, None], exponent, trend
 
 
 def _fit_growth(
@@ -255,17 +282,16 @@ def _fit_growth(
 def _best_levels(bars: _Bars) -> ByVariable:
     """For every variable the level at which the intervals of its bars come closest to holding their shares of points."""
     cases = range(len(bars.runs))
-    counts = np.array([_with_level(*bars.std_and_floor(case)).sum(axis=1) for case in cases])
+    counts = np.array([_with_level(*bars.at_some_points(case)[1:]).sum(axis=1) for case in cases])
     totals = counts.sum(axis=0)
     before = np.cumsum(counts, axis=0) - counts
     # Error, std and floor of evenly spaced points among all that count.
     sampled: list[list[np.ndarray]] = [[] for _ in totals]
     for case in cases:
-        std, floor = bars.std_and_floor(case)
-        counted = _with_level(std, floor)
+        values = bars.at_some_points(case)
+        counted = _with_level(*values[1:])
         for variable, step in enumerate(np.maximum(1, totals // SAMPLE)):
             points = np.flatnonzero(counted[variable])[-before[case, variable] % step :: step]
-            values = (bars.runs.error[case], std, floor)
             sampled[variable].append(np.stack([array[variable][points] for array in values]))
     return np.array([_best_level(*np.concatenate(parts, axis=1)) for parts in sampled])
 

@@ -67,6 +67,10 @@ class HeldOutRuns:
         error = tuple(self.quantity_error[:, :, None])
         return replace(self, error=error, std=(np.ones((self.quantity_error.shape[1], 1)),) * len(self))
 
+    def variables(self, some: slice) -> "HeldOutRuns":
+        """The same runs with some of their variables, without a copy."""
+        return replace(self, error=tuple(run[some] for run in self.error), std=tuple(run[some] for run in self.std))
+
     def select(self, runs: Mask | Int[np.ndarray, " chosen"]) -> "HeldOutRuns":
         """Some of the runs, without a copy of their fields."""
         cases = np.arange(len(self))[runs]

@@ -11,6 +11,7 @@ from sureflow.metrics.scoring import EXPLODED
 from sureflow.report.findings import INSIDE, OUTSIDE, Findings, region_name
 from sureflow.report.study_tables import PHYSICAL_NAMES
 from sureflow.report.tabular import number
+from sureflow.reproduction.leon2023.printed import VARIABLES
 
 BOTH = (INSIDE, OUTSIDE)
 UQ_KINDS = ("mve", "evidential", "ensemble")
@@ -88,8 +89,8 @@ def by_domain(findings: Findings) -> list[tuple[str, str]]:
     return [(domain, "mean") for domain in findings.domains]
 
 
-def by_variable(findings: Findings, domain: str) -> list[tuple[str, str]]:
-    return [(domain, variable) for variable in findings.variables]
+def by_variable(domain: str) -> list[tuple[str, str]]:
+    return [(domain, variable) for variable in VARIABLES]
 
 
 def ensemble_has_least_error(findings: Findings) -> Finding:
@@ -105,7 +106,9 @@ def ensemble_is_best_calibrated(findings: Findings) -> Finding:
 
 
 def ensemble_is_best_for_every_variable(findings: Findings) -> Finding:
-    return lowest_everywhere(findings, "relative_error", ("deterministic", *UQ_KINDS), by_variable(findings, "in_domain"))
+    return lowest_everywhere(
+        findings, "relative_error", ("deterministic", *UQ_KINDS), by_variable("in_domain")
+    )
 
 
 def deterministic_is_close_second(findings: Findings) -> Finding:
@@ -118,7 +121,7 @@ def deterministic_is_close_second(findings: Findings) -> Finding:
 
 def single_uq_models_err_more(findings: Findings) -> Finding:
     higher, lines = 0, []
-    for _, variable in by_variable(findings, "in_domain"):
+    for _, variable in by_variable("in_domain"):
         numbers = {k: need(findings, "relative_error", k, "in_domain", variable) for k in ("deterministic", *UQ_KINDS)}
         reference = max(numbers["deterministic"], numbers["ensemble"])
         higher += min(numbers["mve"], numbers["evidential"]) > CLEARLY_HIGHER * reference
@@ -171,8 +174,10 @@ def ensemble_is_best_by_far(findings: Findings) -> Finding:
 
 
 def evidential_beats_mve(findings: Findings) -> Finding:
-    found = lowest_everywhere(findings, "miscalibration", ("mve", "evidential"), by_variable(findings, "in_domain"), "evidential")
-    return with_epistemic_std(findings, found, "miscalibration", "in_domain", findings.variables)
+    found = lowest_everywhere(
+        findings, "miscalibration", ("mve", "evidential"), by_variable("in_domain"), "evidential"
+    )
+    return with_epistemic_std(findings, found, "miscalibration", "in_domain", VARIABLES)
 
 
 def evidential_is_best_for_u1_outside(findings: Findings) -> Finding:
@@ -186,7 +191,9 @@ def with_epistemic_std(findings: Findings, found: Finding, key: str, domain: str
     if None in numbers.values():
         return found
     words = ", ".join(f"{name} {number(value)}" for name, value in numbers.items())
-    return found._replace(lines=(*found.lines, f"with the epistemic std alone, {findings.domain_name(domain)}: {words}"))
+    return found._replace(
+        lines=(*found.lines, f"with the epistemic std alone, {findings.domain_name(domain)}: {words}")
+    )
 
 
 def no_good_calibration_for_u1(findings: Findings) -> Finding:
@@ -206,14 +213,14 @@ def evidential_explodes(findings: Findings) -> Finding:
     """The order of magnitude is that of the nearest power of ten."""
     largest = {
         variable: max(need(findings, "largest_std", "evidential", domain, variable) for domain in BOTH)
-        for variable in findings.variables
+        for variable in VARIABLES
     }
     least = {"u1": 10**3.5, "u2": 10**3.5, "rho": 10**0.5, "T": 10**0.5}
     words = ", ".join(f"{name} {number(value)}" for name, value in largest.items())
     over = ", ".join(name for name, value in largest.items() if value > EXPLODED) or "no variable"
     evidence = f"Largest evidential std: {words}; over {EXPLODED:g} for {over}."
     found = finding(all(largest[name] >= least[name] for name in largest), evidence)
-    return with_epistemic_std(findings, found, "largest_std", "out_of_domain", findings.variables)
+    return with_epistemic_std(findings, found, "largest_std", "out_of_domain", VARIABLES)
 
 
 def area_ignores_outliers(findings: Findings) -> Finding:
@@ -235,7 +242,7 @@ def evidential_does_not_settle(findings: Findings) -> Finding:
     if len(epochs) < 4:
         raise Missing("evidential std over four epochs or more")
     unsettled, lines = 0, []
-    for name in findings.variables:
+    for name in VARIABLES:
         late = {row["epoch"]: row["mean_std"] for row in rows if row["variable"] == name}
         late = {epoch: std for epoch, std in late.items() if epoch >= 0.5 * epochs[-1]}
         drift, last = max(late.values()) / min(late.values()), late[epochs[-1]]
@@ -250,7 +257,9 @@ def evidential_does_not_settle(findings: Findings) -> Finding:
 def correlation(findings: Findings, places: Sequence[tuple[str, str]]) -> Finding:
     numbers = {place: need(findings, "spearman", "ensemble", *place) for place in places}
     (low, high) = min(numbers, key=lambda place: numbers[place]), max(numbers, key=lambda place: numbers[place])
-    ends = [f"{numbers[place]:.2f} ({place[1]} {findings.domain_name(place[0])})" for place in dict.fromkeys((low, high))]
+    ends = [
+        f"{numbers[place]:.2f} ({place[1]} {findings.domain_name(place[0])})" for place in dict.fromkeys((low, high))
+    ]
     words = " to ".join(ends)
     return finding(numbers[low] > CORRELATED, f"Rank correlation of |error| and std, ensemble: {words}.")
 
@@ -261,7 +270,7 @@ def error_and_std_go_together(findings: Findings) -> Finding:
 
 def they_go_together_everywhere(findings: Findings) -> Finding:
     by_domain(findings)
-    return correlation(findings, [(domain, name) for domain in findings.domains for name in findings.variables])
+    return correlation(findings, [(domain, name) for domain in findings.domains for name in VARIABLES])
 
 
 def error_sits_at_shock_and_wall(findings: Findings) -> Finding:

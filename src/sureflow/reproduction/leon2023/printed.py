@@ -22,6 +22,7 @@ CITATION = (
     "Sciences, 2023"
 )
 TRAINING_RUNS = 205
+VARIABLES = ("u1", "u2", "rho", "T")
 KINDS = ("deterministic", "mve", "evidential", "ensemble")
 TABLE: dict[str, dict[str, Printed]] = {
     "deterministic": {

@@ -5,10 +5,10 @@ import pytest
 
 from report import synthetic_study
 from sureflow.evaluate.results import Results
-from sureflow.report import paper
-from sureflow.report.claims import CLAIMS, judge, judge_all
-from sureflow.report.criteria import Verdict
-from sureflow.report.findings import OUTER, Findings
+from sureflow.report.findings import Findings
+from sureflow.reproduction.leon2023 import printed
+from sureflow.reproduction.leon2023.claims import CLAIMS, judge, judge_all
+from sureflow.reproduction.leon2023.criteria import Outcome
 
 
 @pytest.fixture(scope="module")
@@ -23,21 +23,21 @@ def claim(words: str):
     return found[0]
 
 
-def verdict(words: str, findings: Findings) -> Verdict:
+def verdict(words: str, findings: Findings) -> Outcome:
     return judge(claim(words), findings).verdict
 
 
-def printed() -> Findings:
+def as_printed() -> Findings:
     """The paper's own table as findings; its relative errors are not printed, the absolute ones stand for them."""
     rows = []
-    for kind, domains in paper.TABLE.items():
-        mean = {key: [getattr(domains[outer], key) for outer in OUTER] for key in ("mae", "miscalibration")}
+    for kind, domains in printed.TABLE.items():
+        mean = {key: [getattr(domains[outer], key) for outer in synthetic_study.OUTER] for key in ("mae", "miscalibration")}
         pooled = {key: None if None in values else float(np.mean(values)) for key, values in mean.items()}
         entries = {domain: {"mae": line.mae, "miscalibration": line.miscalibration} for domain, line in domains.items()}
         for domain, numbers in (entries | {"out_of_domain": pooled}).items():
             place = {"domain": domain, "region": "all", "variable": "mean", "n_runs": 1}
             rows.append({"label": kind, "runs": 205, **place, **numbers, "relative_error": numbers["mae"]})
-    return Findings(Results({}, {}, {}, rows))
+    return Findings(Results({"reproduction": "leon2023"}, {}, {}, rows))
 
 
 def changed(findings: Findings, label: str, **numbers) -> Findings:
@@ -47,7 +47,7 @@ def changed(findings: Findings, label: str, **numbers) -> Findings:
 
 
 def test_criteria_agree_with_the_paper_on_its_own_table():
-    findings = printed()
+    findings = as_printed()
     for words in (
         "ensembling gives the smallest errors",
         "ensembling gives the best-calibrated",
@@ -58,19 +58,19 @@ def test_criteria_agree_with_the_paper_on_its_own_table():
         "by far the best calibrated",
         "remains hard for all",
     ):
-        assert verdict(words, findings) is Verdict.HOLDS, words
+        assert verdict(words, findings) is Outcome.HOLDS, words
 
 
 def test_what_the_rows_do_not_answer_is_not_tested_and_says_what_it_needs():
-    judged = {claim.statement: found for claim, found in judge_all(printed())}
+    judged = {claim.statement: found for claim, found in judge_all(as_printed())}
     found = judged[claim("indifferent to its regularization").statement]
-    assert found.verdict is Verdict.UNTESTED
+    assert found.verdict is Outcome.UNTESTED
     assert "full preset" in found.evidence
-    assert verdict("do not settle", printed()) is Verdict.UNTESTED
+    assert verdict("do not settle", as_printed()) is Outcome.UNTESTED
 
 
 def test_every_claim_is_tested_on_a_complete_study_but_for_lambda(study):
-    untested = [claim for claim, found in judge_all(study) if found.verdict is Verdict.UNTESTED]
+    untested = [claim for claim, found in judge_all(study) if found.verdict is Outcome.UNTESTED]
     assert untested == [claim("indifferent to its regularization")]
 
 
@@ -95,16 +95,16 @@ def test_every_claim_is_tested_on_a_complete_study_but_for_lambda(study):
     ],
 )
 def test_claims_fail_when_the_numbers_say_so(study, words, label, numbers):
-    assert verdict(words, study) is Verdict.HOLDS
-    assert verdict(words, changed(study, label, **numbers)) is Verdict.FAILS
+    assert verdict(words, study) is Outcome.HOLDS
+    assert verdict(words, changed(study, label, **numbers)) is Outcome.FAILS
 
 
 def test_evidential_std_that_settles_refutes_the_claim(study):
-    assert verdict("do not settle", study) is Verdict.HOLDS
+    assert verdict("do not settle", study) is Outcome.HOLDS
     calm = [row | {"mean_std": 0.1} for row in study.results.histories]
-    assert verdict("do not settle", Findings(replace(study.results, histories=calm))) is Verdict.FAILS
+    assert verdict("do not settle", Findings(replace(study.results, histories=calm))) is Outcome.FAILS
     high = [row | {"mean_std": 1000.0} for row in study.results.histories]
-    assert verdict("do not settle", Findings(replace(study.results, histories=high))) is Verdict.HOLDS
+    assert verdict("do not settle", Findings(replace(study.results, histories=high))) is Outcome.HOLDS
 
 
 def test_exploded_points_that_are_many_are_no_outliers(study):
@@ -113,16 +113,19 @@ def test_exploded_points_that_are_many_are_no_outliers(study):
     assert "they are not few" in judge(claim("does not notice such outliers"), many).evidence
 
 
-@pytest.mark.parametrize(("worst", "expected"), [(0.11, Verdict.HOLDS), (0.3, Verdict.FAILS)])
-def test_lambda_is_read_from_the_settings(worst, expected):
+@pytest.mark.parametrize("earlier", [False, True])
+@pytest.mark.parametrize(("worst", "expected"), [(0.11, Outcome.HOLDS), (0.3, Outcome.FAILS)])
+def test_lambda_is_read_from_the_settings(worst, expected, earlier):
     rows, models = [], []
     for strength, mae in ((1e-3, 0.1), (1e-2, 0.1), (1.0, worst)):
         label = f"evidential-{strength:g}"
-        models.append({"label": label, "head": {"name": "evidential", "regularization": strength}, "coordinates": "xr"})
+        head = {"name": "evidential", "regularization": strength}
+        settings = {"head": head, "coordinates": "xr"} if earlier else {"model": {"name": "networks", "head": head}}
+        models.append({"label": label, **settings})
         row = {"domain": "in_domain", "region": "all", "variable": "mean", "mae": mae, "miscalibration": 0.3}
         rows.append({"label": label, "runs": 205, **row})
     # Other test runs say nothing about lambda.
     models.append(models[0] | {"label": "evidential-split=1", "split_seed": 1})
     rows.append(rows[0] | {"label": "evidential-split=1", "mae": 9.0})
-    findings = Findings(Results({"models": models}, {}, {}, rows))
+    findings = Findings(Results({"reproduction": "leon2023", "models": models}, {}, {}, rows))
     assert verdict("indifferent to its regularization", findings) is expected

@@ -1,0 +1,62 @@
+"""`sureflow runs`: stores of runs joined, split and added to."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Store = Annotated[Path, typer.Argument(help="A store of runs, such as runs.zarr.")]
+Sources = Annotated[list[Path], typer.Argument(help="Stores of runs, or other files of runs (.npz).")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace stores that exist.")]
+
+
+def join(
+    sources: Sources,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The store to make.")],
+    overwrite: Overwrite = False,
+) -> None:
+    """Write the runs of several stores as one.
+
+    They must agree in parameters, fields, units, mesh and how they were made, and no condition may occur twice.
+    """
+    from sureflow.data.runs import Runs
+    from sureflow.importers import read_runs
+
+    joined = Runs.join([read_runs(source) for source in sources])
+    joined.save(output, overwrite=overwrite)
+    print(f"{output}: {joined}")
+
+
+def split(
+    source: Annotated[Path, typer.Argument(help="A store of runs, or another file of runs (.npz).")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of train.zarr and test.zarr.")],
+    test: Annotated[str, typer.Option(help="Share of the runs to test on, or their number.")] = "0.2",
+    seed: Annotated[int, typer.Option(help="Of the random draw.")] = 0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write runs as two stores, one to train on and one to test on, drawn at random."""
+    from sureflow.cli.inputs import parse_share
+    from sureflow.errors import Exists
+    from sureflow.importers import read_runs
+
+    parts = zip(("train.zarr", "test.zarr"), read_runs(source).split(parse_share("test", test), seed), strict=True)
+    stores = {output / name: runs for name, runs in parts}
+    for store in stores:
+        if store.exists() and not overwrite:
+            raise Exists(f"{store} exists already: choose another folder, or allow it to be replaced")
+    for store, runs in stores.items():
+        runs.save(store, overwrite=overwrite)
+        print(f"{store}: {runs}")
+
+
+def add(store: Store, sources: Sources) -> None:
+    """Add runs to a store: all of them or, if something is wrong with them or interrupts, none.
+
+    They must agree with those of the store, and be at other conditions.
+    """
+    from sureflow.data.runs import Runs
+    from sureflow.data.store import add_runs, open_runs
+    from sureflow.importers import read_runs
+
+    add_runs(store, Runs.join([read_runs(source) for source in sources]))
+    print(f"{store}: {open_runs(store)}")

@@ -1,0 +1,48 @@
+"""Which importer reads a file or folder: its ending says so."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from sureflow.data.runs import Runs
+from sureflow.data.store import open_runs
+from sureflow.errors import SureflowError
+from sureflow.registry import Registry
+
+Importer = Callable[..., Runs]  # read(path, **options)
+
+# An importer of your own joins with IMPORTERS.register(".ending", read), where read(path, **options) gives runs.
+IMPORTERS: Registry[Importer] = Registry("file ending")
+IMPORTERS.register(".zarr", open_runs)
+IMPORTERS.later(".npz", "sureflow.importers.npz")
+
+
+def read_runs(path: str | Path, **options: object) -> Runs:
+    """The converged runs of a store, or the runs of another file; `options` are those of the importer of its ending.
+
+    The runs of a store are read when they are needed; those that did not converge are left out and counted.
+
+    >>> import numpy as np, sureflow as sf
+    >>> x, angle = np.linspace(0, 1, 50)[:, None], np.linspace(0, 4, 9)
+    >>> runs = sf.Runs.from_arrays({"angle": angle}, x, {"p": [np.sin(a + x[:, 0]) for a in angle]}, {"p": "Pa"})
+    >>> runs.save("runs.zarr")
+    >>> sf.open_runs("runs.zarr")
+    9 runs over angle (0..4): p (Pa) at 50 points in x
+    """
+    path = Path(path)
+    read = importer_for(path)
+    try:
+        return read(path, **options)
+    except TypeError as error:
+        if options and "unexpected keyword" in str(error):
+            raise SureflowError(f"{path} cannot be read with {', '.join(options)}: {error}") from None
+        raise
+
+
+def importer_for(path: Path) -> Importer:
+    """What reads this file or folder. What has no ending, or is a folder with an unknown one, is taken for a store."""
+    ending = path.suffix.lower()
+    if ending in IMPORTERS:
+        return IMPORTERS[ending]
+    if path.is_file():
+        raise SureflowError(f"{path}: the ending {path.suffix!r} {IMPORTERS.unknown(ending)}")
+    return open_runs

@@ -1,0 +1,89 @@
+"""A fitted model in physical units: conditions in, fields with the model's own error bars out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from sureflow.data.meshes import PHYSICAL, Points
+from sureflow.data.normalize import Normalizer
+from sureflow.data.scaling import Scaling
+from sureflow.models.contract import FittedModel, ModelSettings
+from sureflow.predictive import Predictive
+from sureflow.surrogate.space import Space
+from sureflow.surrogate.specification import Specification
+
+Conditions = Float[np.ndarray, "case parameter"]
+Condition = Float[np.ndarray, " parameter"]
+Fields = Float[np.ndarray, "case variable point"]
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """A fitted model with what leads from conditions to its inputs, and from its answers to physical fields on a mesh."""
+
+    spec: Specification  # with nothing left to choose
+    fitted: FittedModel
+    space: Space
+    scaling: Scaling
+    normalizer: Normalizer
+
+    @property
+    def settings(self) -> ModelSettings:
+        assert isinstance(self.spec.model, ModelSettings)
+        return self.spec.model
+
+    def __call__(self, conditions: Conditions) -> Predictive:
+        """Mean and the model's own parts (case, variable, point) on the mesh of the runs."""
+        return self._evaluate(conditions, self._coordinates(conditions))
+
+    def samples(
+        self, conditions: Conditions, count: int, seed: int = 0
+    ) -> Float[np.ndarray, "sample case variable point"]:
+        """Possible fields on the mesh of the runs, each one whole."""
+        normalized = self._normalized(conditions, self._coordinates(conditions))
+        drawn = self.fitted.samples(*normalized, count, np.random.default_rng(seed))
+        scaled = np.asarray(self.normalizer.physical(Predictive(drawn, {})).mean)
+        return self.scaling.inverse(scaled, conditions)
+
+    def unit(self, fields: Fields, conditions: Conditions) -> Fields:
+        """Physical size of one unit of the model's normalized space, where the fields are these."""
+        slope = self.scaling.slope(self.scaling.forward(fields, conditions), conditions)
+        return np.broadcast_to(slope * self.normalizer.fields.std[:, None], fields.shape)
+
+    def mean_at(self, on_mesh: Predictive, conditions: Conditions, points: Points) -> Fields:
+        """The mean at physical points: by the model itself where it predicts anywhere, else by interpolation."""
+        if not self.settings.capabilities.anywhere:
+            return self._interpolated(np.asarray(on_mesh.mean), conditions, points)
+        found = [self._evaluate(one[None], self._model_points(one, points)).mean for one in conditions]
+        return np.concatenate(found)
+
+    def parts_at(self, on_mesh: Predictive, conditions: Conditions, points: Points) -> dict[str, Fields]:
+        """The parts at points. Beyond the outermost values a line through two of them may end below zero."""
+        parts = {name: self._interpolated(np.asarray(part), conditions, points) for name, part in on_mesh.parts.items()}
+        return {name: np.maximum(part, 0.0) for name, part in parts.items()}
+
+    def _coordinates(self, conditions: Conditions) -> np.ndarray:
+        return self.space.coordinates(self.spec.seen_coordinates, conditions)
+
+    def _normalized(self, conditions: Conditions, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        inputs = self.normalizer.inputs.forward(self.scaling.inputs(np.asarray(conditions, float)))
+        return inputs, self.normalizer.coordinates.forward(coordinates)
+
+    def _evaluate(self, conditions: Conditions, coordinates: np.ndarray) -> Predictive:
+        normalized = self.fitted.predict(*self._normalized(conditions, coordinates))
+        return self.scaling.physical(self.normalizer.physical(normalized), conditions)
+
+    def _model_points(self, condition: Condition, points: Points) -> Points:
+        """Physical points in the coordinates of the model; those outside the mesh are refused."""
+        stencil = self.space.locate(condition, points)
+        if self.spec.seen_coordinates == PHYSICAL:
+            return points
+        return stencil(self._coordinates(condition[None]).T).T
+
+    def _interpolated(
+        self, fields: Float[np.ndarray, "case variable value"], conditions: Conditions, points: Points
+    ) -> Fields:
+        """Fields on the mesh of the runs at physical points."""
+        pairs = zip(conditions, fields, strict=True)
+        return np.stack([self.space.locate(condition, points)(run) for condition, run in pairs])
