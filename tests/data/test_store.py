@@ -9,7 +9,7 @@ import xarray as xr
 import zarr
 
 import synthetic
-from data.own_runs import ANGLES, KINDS, cloud, moving
+from data.own_runs import ANGLES, KINDS, cloud, hexahedra, moving
 from sureflow import scratch
 from sureflow.data.disk import explain_writing, refuse_nameless, remove_store
 from sureflow.data.run_store import RunStore
@@ -248,6 +248,14 @@ def test_damaged_metadata_is_named(store):
     (store.path / "fields/zarr.json").unlink()
     with pytest.raises(SureflowError, match="is damaged: its metadata cannot be read"):
         open_runs(store.path)
+
+
+def test_a_mesh_that_does_not_fit_is_damage(tmp_path):
+    path = tmp_path / "runs.zarr"
+    hexahedra().save(path)
+    zarr.open_group(path)["connectivity"][3] = 99
+    with pytest.raises(SureflowError, match=r"is damaged: the cells name the nodes 0..99, and there are 27"):
+        open_runs(path)
 
 
 def test_what_may_not_be_read_is_not_damaged(store, monkeypatch):

@@ -52,9 +52,7 @@ class Runs:
     geometry: Geometry | None
     geometries: Callable[[int], Geometry] | None = None
     numbers: Float[np.ndarray, "case number"] | None = None
-    described: Mapping[str, Points] = field(
-        default_factory=dict
-    )  # further coordinates of the points, equal in all runs
+    described: Mapping[str, Points] = field(default_factory=dict)  # further coordinates, equal in all runs
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -115,13 +113,14 @@ class Runs:
             stream=arrays.stream_of(free_stream, tuple(parameters)),
             made_by=arrays.made_with(made_by, gas),
         )
-
         columns, values = arrays.columns_of(parameters, "parameter"), arrays.stacked(fields)
         kept = arrays.columns_of(numbers, "number") if numbers else None
         arrays.require_cases(len(values), parameters=columns, numbers=kept)
         geometry, geometries = arrays.geometries_of(points, located, len(values))
         topology = Topology(None if shape is None else tuple(int(n) for n in shape), cells)
-        return cls(header, columns, ArrayFields(values), topology, geometry, geometries, kept, described)
+        runs = cls(header, columns, ArrayFields(values), topology, geometry, geometries, kept, described)
+        runs.require_mesh()
+        return runs
 
     def __len__(self) -> int:
         return len(self.parameters)
@@ -281,6 +280,12 @@ class Runs:
 
         return labelled_runs(self)
 
+    def require_mesh(self) -> None:
+        """Refuse points, nodes and cells that do not fit together, for those who make runs; a selection needs it not."""
+        if len(self):
+            geometry = self.geometry_of(0)
+            require_mesh(self.topology, geometry, self.header.location, len(self.header.axes), self.n_points)
+
     def require_trainable(self) -> None:
         """Refuse too few runs and values that are missing."""
         if len(self) < FEWEST_RUNS:
@@ -361,8 +366,10 @@ def disagreement(one: Runs, other: Runs) -> str:
             f"they have {' and '.join(one.known_coordinates)}, and {' and '.join(other.known_coordinates)} coordinates"
         )
     if one.geometry is not None and other.geometry is not None:
-        pairs = zip(one.geometry.arrays(), other.geometry.arrays(), strict=False)
-        away = max(float(np.abs(here - there).max()) for here, there in pairs)
+        here, there = one.geometry.arrays(), other.geometry.arrays()
+        if [array.shape for array in here] != [array.shape for array in there]:
+            return "their meshes do not have as many nodes"
+        away = max(float(np.abs(a - b).max()) for a, b in zip(here, there, strict=True))
         if away > 1e-6 * np.ptp(one.geometry.points, axis=0).max():
             return f"their meshes lie up to {away:.3g} apart"
     return ""
@@ -379,8 +386,6 @@ def require_consistent(runs: Runs) -> None:
     require_finite_values("parameters", runs.parameters)
     for parameter, values in zip(runs.header.parameters, runs.parameters.T, strict=True):
         parameter.refuse(values)
-    if n_runs:
-        require_mesh(runs.topology, runs.geometry_of(0), runs.header.location, len(runs.header.axes), n_points)
     for kind, points in runs.described.items():
         if len(points) != n_points:
             raise SureflowError(f"the {kind} coordinates describe {len(points)} points, and the fields have {n_points}")

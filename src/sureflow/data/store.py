@@ -11,7 +11,7 @@ from jaxtyping import Int
 
 from sureflow import scratch
 from sureflow.data.checks import require_distinct
-from sureflow.data.disk import explain_reading, explain_writing, read_marks, refuse_nameless
+from sureflow.data.disk import DamagedStoreError, explain_reading, explain_writing, read_marks, refuse_nameless
 from sureflow.data.layout import Contents
 from sureflow.data.meshes import Geometry
 from sureflow.data.reader import StoreReader
@@ -77,7 +77,7 @@ def converged_runs(store: StoreReader) -> Runs:
     def geometry_of(case: int) -> Geometry:
         return store.geometry(int(used[case]))
 
-    return Runs(
+    runs = Runs(
         header=store.header,
         parameters=store.parameters()[used],
         fields=StoredFields(store).select(used),
@@ -88,6 +88,13 @@ def converged_runs(store: StoreReader) -> Runs:
         described=store.described,
         left_out=_count_left_out(status),
     )
+    try:
+        runs.require_mesh()
+    except DamagedStoreError:
+        raise
+    except SureflowError as error:
+        raise DamagedStoreError(f"{store.path} is damaged: {error}") from None
+    return runs
 
 
 def write_runs(
