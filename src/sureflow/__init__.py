@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sureflow.data.runs import Runs
-    from sureflow.data.store import open_runs
     from sureflow.errors import Exists, Refused, SureflowError
     from sureflow.evaluate.evaluation import evaluate_surrogate as evaluate
     from sureflow.flow.solve import solve
+    from sureflow.importers import read_runs as open_runs
     from sureflow.report.plot import plot
     from sureflow.surrogate.artifact import load
     from sureflow.surrogate.fit import fit
@@ -24,7 +24,7 @@ PUBLIC = {
     "evaluate": ("sureflow.evaluate.evaluation", "evaluate_surrogate"),
     "fit": ("sureflow.surrogate.fit", "fit"),
     "load": ("sureflow.surrogate.artifact", "load"),
-    "open_runs": ("sureflow.data.store", "open_runs"),
+    "open_runs": ("sureflow.importers", "read_runs"),
     "plot": ("sureflow.report.plot", "plot"),
     "solve": ("sureflow.flow.solve", "solve"),
 }

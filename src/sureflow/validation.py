@@ -4,6 +4,7 @@ import difflib
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar, dataclass_transform
 
@@ -172,3 +173,18 @@ def _resolved(node: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str
     while "$ref" in node:
         node = schema["$defs"][node["$ref"].rsplit("/", 1)[-1]]
     return node
+
+
+def read_preset(package: str, preset: str) -> dict[str, Any]:
+    """The values of a preset that comes with a package, by its name, or of a TOML file of the user's, by its path."""
+    if preset.endswith(".toml"):
+        return read_toml(preset)
+    folder = resources.files(package) / "presets"
+    names = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    if preset not in names:
+        nearest = difflib.get_close_matches(preset, names, n=1, cutoff=0.4)
+        hint = f"did you mean {nearest[0]}? " if nearest else ""
+        raise SureflowError(
+            f"preset {shortened(preset)!r} is not one of {', '.join(names)}; {hint}A path of a TOML file ends in .toml"
+        )
+    return parse_toml((folder / f"{preset}.toml").read_text(encoding="utf-8"), f"preset {preset}")

@@ -4,101 +4,62 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+import sureflow
 import synthetic
-from sureflow import artifact
-from sureflow.cli import app
-from sureflow.data.dataset import Dataset
-from sureflow.data.schema import Status
-from sureflow.errors import SureflowError
-from sureflow.evaluate.accuracy import mean_absolute_error
-from sureflow.heads import MVE
-from sureflow.learn import learn
-from sureflow.models import DeepONetSettings
-from sureflow.train.loop import Recipe, TrainSettings
-
-SMALL = DeepONetSettings(encoder_width=4, decoder_width=8, decoder_layers=1)
-RECIPE = Recipe(SMALL, MVE(), 1, TrainSettings(epochs=2, batch=64, points_per_run=16))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SUREFLOW_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    return synthetic.write_store(tmp_path_factory.mktemp("runs") / "runs.zarr")
-
-
-@pytest.fixture(scope="module")
-def trained(runs):
+def trained():
     """A checkerboard inside of Mach 15..25 and 30..50 km."""
-    (mach, altitude) = Dataset.from_store(runs).parameters.T
+    mach, altitude = synthetic.grid().T
     box = (mach >= 15) & (mach <= 25) & (altitude >= 30) & (altitude <= 50)
     return box & ((mach / 5 + altitude / 10) % 2 == 0)
 
 
-@pytest.fixture(scope="module")
-def model(runs, trained, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("model") / "model"
-    folder.mkdir()
-    artifact.save(learn(Dataset.from_store(runs).select(trained), RECIPE, "body-fitted"), folder)
-    return folder
+@pytest.fixture
+def folder(trained, tmp_path):
+    """runs.zarr, and a model of some of them."""
+    runs = synthetic.runs()
+    runs.save(tmp_path / "runs.zarr")
+    sureflow.fit(runs.select(trained), "interpolation", calibrate=False).save(tmp_path / "model")
+    return tmp_path
 
 
-def run(*arguments):
-    result = CliRunner().invoke(app, ["evaluate", *map(str, arguments)], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def test_rows_as_json_are_the_errors_of_the_model(runs, model, trained):
-    rows = json.loads(run(model, runs, "--json"))
+def test_rows_as_json_are_the_errors_of_the_model(run, folder, trained):
+    rows = json.loads(run("evaluate", "model", "runs.zarr", "--json").out)
     counts = {row["domain"]: row["n_runs"] for row in rows if row["region"] == "all"}
     assert counts == {"in_domain": 9 - trained.sum(), "out_of_domain": 16}
-    data = Dataset.from_store(runs)
-    mach, altitude = data.parameters.T
+    runs = synthetic.runs()
+    mach, altitude = runs.parameters.T
     outside = (mach < 15) | (mach > 25) | (altitude < 30) | (altitude > 50)
-    mean, std = data.fields[trained].mean(axis=(0, 2)), data.fields[trained].std(axis=(0, 2))
-    predicted = artifact.load(model).predictive(data.parameters[outside]).mean
-    error = mean_absolute_error(*(
-        (np.moveaxis(f, 1, -1) - mean).reshape(-1, 4).T / std[:, None] for f in (predicted, data.fields[outside])
-    ))  # fmt: skip
+    std = runs.select(trained).array().std(axis=(0, 2))
+    predicted = sureflow.load(folder / "model").predictive(runs.parameters[outside]).mean
+    error = np.abs(predicted - runs.select(outside).array()).mean(axis=(0, 2)) / std
     found = {row["variable"]: row["mae"] for row in rows if (row["domain"], row["region"]) == ("out_of_domain", "all")}
-    np.testing.assert_allclose([found[name] for name in data.names], error, rtol=1e-5)
+    np.testing.assert_allclose([found[name] for name in runs.names], error, rtol=1e-5)
 
 
-def test_a_table_for_people(runs, model, trained):
-    text = run(model, runs)
-    assert "in_domain" in text
-    assert "miscalibration" in text
-    assert "disturbed points" in text
-    assert f"{trained.sum()} runs were trained on and are not tested" in text
+def test_python_and_the_command_say_the_same(run, folder):
+    evaluation = sureflow.evaluate(sureflow.load(folder / "model"), synthetic.runs())
+    assert run("evaluate", "model", "runs.zarr").out == f"{evaluation!r}\n"
+    assert json.loads(run("evaluate", "model", "runs.zarr", "--json").out) == evaluation.rows
 
 
-def test_help_says_which_runs_are_tested():
-    text = " ".join(run("--help").split())
-    assert "A run whose condition was trained on or calibrated with is never tested." in text
+def test_a_table_for_people(run, folder, trained):
+    text = run("evaluate", "model", "runs.zarr").out
+    for words in ("in_domain", "miscalibration", "disturbed points", f"not tested: {trained.sum()} trained on"):
+        assert words in text
 
 
-def test_mistakes_end_in_a_sentence(runs, model, trained, tmp_path):
-    with pytest.raises(SureflowError, match="paper's split"):
-        run(model, runs, "--split", "paper")
-    only = synthetic.write_store(tmp_path / "trained.zarr", Dataset.from_store(runs).parameters[trained])
-    with pytest.raises(
-        SureflowError, match="converged runs were trained on or calibrated with: give a store with other runs"
-    ):
-        run(model, only)
-    finer = synthetic.write_store(tmp_path / "finer.zarr", shape=(12, 8))
-    with pytest.raises(SureflowError, match="mesh of 48 points and these runs have 96"):
-        run(model, finer)
-
-
-def test_runs_without_a_training_run_are_measured_by_themselves(runs, model, trained, tmp_path):
-    others = Dataset.from_store(runs).parameters[~trained]
-    store = synthetic.write_store(tmp_path / "others.zarr", others, {0: Status.FAILED})
-    assert "None of the training runs is in this store" in run(model, store)
+def test_mistakes(refused, folder, trained, tmp_path):
+    synthetic.runs().select(trained).save(tmp_path / "trained.zarr")
+    synthetic.runs(shape=(12, 8)).save(tmp_path / "finer.zarr")
+    for runs, more, sentence in [
+        ("runs.zarr", ["--split", "papr"], "split='papr' is not one of all, random, paper; did you mean paper?"),
+        ("trained.zarr", [], "runs were trained on or calibrated with: give other runs to test on"),
+        ("finer.zarr", [], "mesh of 48 points and these runs have 96"),
+        ("none.zarr", [], "none.zarr does not exist"),
+    ]:
+        assert sentence in refused("evaluate", "model", runs, *more)
+    assert refused("evaluate", "none", "runs.zarr").startswith("none is not a trained model")

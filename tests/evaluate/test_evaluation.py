@@ -1,25 +1,27 @@
 """Rows of an evaluation against the same numbers computed at once from whole arrays."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-import synthetic
 from sureflow.data.normalize import Standard
-from sureflow.data.split import PaperDomains
+from sureflow.data.runs import Runs
+from sureflow.data.splits import Division
+from sureflow.data.streams import Flight
 from sureflow.errors import SureflowError
-from sureflow.evaluate import accuracy, calibration, evaluation, scoring, tally
+from sureflow.evaluate import evaluation, tally
 from sureflow.evaluate.evaluation import evaluate, labelled, std_histogram
-from sureflow.evaluate.regions import run_regions
+from sureflow.evaluate.masks import run_masks
 from sureflow.evaluate.summary import KEYS
-from sureflow.physics.gas import PerfectGas
+from sureflow.metrics import accuracy, intervals, scoring
+from sureflow.physics.gases import PerfectGas
 from sureflow.physics.regions import REGIONS
 from sureflow.predictive import Predictive
 
 SHAPE = (12, 6)
-SPLIT = PaperDomains(mach=(15.0, 25.0), altitude_km=(30.0, 50.0), test_runs=3, shown=(25.0, 40.0))
+CONDITIONS = np.array([(m, h) for m in (10.0, 15.0, 20.0, 25.0, 30.0) for h in (20.0, 30.0, 40.0, 50.0, 60.0)])
+NAMES = ("u1", "u2", "rho", "T")
 
 
 class Oracle:
@@ -28,9 +30,9 @@ class Oracle:
     def __init__(self, data, bars=True, factor=2.0):
         rng = np.random.default_rng(1)
         self.data, self.asked = data, []
-        scale = data.fields.std(axis=(0, 2))[:, None]
-        self.std = scale * rng.uniform(0.01, 0.2, data.fields.shape)
-        self.mean = data.fields + factor * self.std * rng.normal(size=self.std.shape)
+        truth = data.array()
+        self.std = truth.std(axis=(0, 2))[:, None] * rng.uniform(0.01, 0.2, truth.shape)
+        self.mean = truth + factor * self.std * rng.normal(size=self.std.shape)
         self.parts = {"epistemic": 0.6 * self.std, "discrepancy": 0.8 * self.std} if bars else {}
 
     def __call__(self, conditions):
@@ -43,7 +45,9 @@ def flow(conditions):
     """u1, u2, rho, T (case, 4, point) with every region: a cooled wall of two rows, a shock that moves with the Mach number."""
     gas = PerfectGas()
     row, column = np.indices(SHAPE)
-    velocity, _, pressure, temperature = synthetic.free_stream(conditions).T[..., None, None]
+    stream = Flight().values(("mach", "altitude_km"), conditions)
+    velocity, density, temperature = (stream[name][:, None, None] for name in ("velocity", "density", "temperature"))
+    pressure = density * gas.gas_constant * temperature
     behind = row < 6 + conditions[:, :1, None] // 10
     speed = np.where(behind, 0.2 + 0.02 * column, 1.0) * velocity
     enthalpy = np.where(row < 2, 0.4 + 0.2 * row, 1.0) * (gas.cp * temperature + 0.5 * velocity**2)
@@ -53,20 +57,42 @@ def flow(conditions):
     return fields.reshape(len(conditions), 4, -1)
 
 
+def flow_runs(shape=SHAPE, order=NAMES, **others):
+    """The flow on a structured block in the plane."""
+    fields = dict(zip(NAMES, np.moveaxis(flow(CONDITIONS), 1, 0), strict=True))
+    cells, nodes = (np.stack(np.indices(n), axis=-1).reshape(-1, 2) for n in (SHAPE, (SHAPE[0] + 1, SHAPE[1] + 1)))
+    return Runs.from_arrays(
+        {"mach": CONDITIONS[:, 0], "altitude_km": CONDITIONS[:, 1]},
+        cells + 0.5,
+        {name: fields[name] for name in order},
+        **({"shape": shape, "nodes": nodes * 1.0} if shape else {}),
+        **({"free_stream": Flight(), "gas": PerfectGas()} | others),
+    )
+
+
 @pytest.fixture(scope="module")
 def data():
-    runs = synthetic.dataset(shape=SHAPE)
-    return replace(runs, fields=flow(runs.parameters), gas=PerfectGas())
+    return flow_runs()
 
 
 @pytest.fixture(scope="module")
-def split(data):
-    return SPLIT(data)
+def split():
+    """A box to train in, of which three runs are kept for testing, and four domains around it that overlap in the corners."""
+    mach, altitude = CONDITIONS.T
+    outer = {
+        "high_mach": mach > 25,
+        "high_altitude": altitude > 50,
+        "low_mach": mach < 15,
+        "low_altitude": altitude < 30,
+    }
+    outside = np.logical_or.reduce(list(outer.values()))
+    test = ~outside & (np.cumsum(~outside) % 3 == 0)
+    return Division(~outside & ~test, {"in_domain": test, **outer, "out_of_domain": outside}, {})
 
 
 @pytest.fixture(scope="module")
 def space(data, split):
-    return Standard.fit(data.fields[split.train], axis=(0, 2))
+    return Standard.of_fields(data.select(split.train))
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +117,8 @@ def row_of(rows, **wanted):
 def flat(data, oracle, space, runs, variable, region):
     """mean, std and truth of all points of a domain and region, normalized, and a list of those by run."""
     by_run = []
-    for case in np.flatnonzero(runs):
-        mask = run_regions(data, case)[region]
+    for case in map(int, np.flatnonzero(runs)):
+        mask = run_masks(data, case, data.fields[case])[region]
         values = (normalized(space, oracle.mean[case]), oracle.std[case] / space.std[:, None])
         truth = normalized(space, data.fields[case])
         if mask.any():
@@ -128,9 +154,9 @@ def test_numbers_of_one_variable(found, data, oracle, space, split, domain, regi
         "relative_error": np.mean(relative),
         "relative_error_q25": np.quantile(relative, 0.25),
         "relative_error_q75": np.quantile(relative, 0.75),
-        "miscalibration": calibration.miscalibration_area(mean, std, truth),
-        "coverage90": np.mean([calibration.coverage(*values, 0.9) for values in by_run]),
-        "coverage50": np.mean([calibration.coverage(*values, 0.5) for values in by_run]),
+        "miscalibration": intervals.miscalibration_area(mean, std, truth),
+        "coverage90": np.mean([intervals.coverage(*values, 0.9) for values in by_run]),
+        "coverage50": np.mean([intervals.coverage(*values, 0.5) for values in by_run]),
         "mean_std": std.mean(),
         "sharpness": scoring.sharpness(std),
         "crps": scoring.gaussian_crps(mean, std, truth).mean(),
@@ -176,7 +202,7 @@ def test_the_spread_out_of_domain_is_over_the_four_domains(found):
 def test_curves_are_those_of_the_rows(found, data, oracle, space, split):
     (mean, std, truth), _ = flat(data, oracle, space, split.test["in_domain"], 0, "all")
     curve = row_of(found.curves, domain="in_domain", region="all", variable="u1")
-    np.testing.assert_allclose(curve["observed"], calibration.calibration_curve(mean, std, truth)[1], atol=1e-6)
+    np.testing.assert_allclose(curve["observed"], intervals.calibration_curve(mean, std, truth)[1], atol=1e-6)
     assert {row["region"] for row in found.curves} == {"all", "disturbed"}
     assert {row["variable"] for row in found.curves} == {*data.names, "mean"}
     assert all(len(row["expected"]) == len(row["observed"]) == 100 for row in found.curves)
@@ -251,12 +277,20 @@ def test_bars_of_zero_have_no_likelihood_but_a_crps(data, split, space):
 
 
 def test_runs_of_ones_own_have_one_region(oracle, data, split, space):
-    own = replace(data, gas=None, free_stream=None)
-    assert {row["region"] for row in evaluate(oracle, own, split.test, space).rows} == {"all"}
+    for own in (flow_runs(free_stream=None, gas=None), flow_runs(free_stream=None), flow_runs(shape=None)):
+        assert {row["region"] for row in evaluate(oracle, own, split.test, space).rows} == {"all"}
+
+
+def test_regions_follow_the_names_of_the_fields_and_not_their_order(data):
+    other = flow_runs(order=("T", "rho", "u2", "u1"))
+    for case in (0, 7, 24):
+        expected = run_masks(data, case, data.fields[case])
+        for name, mask in run_masks(other, case, other.fields[case]).items():
+            np.testing.assert_array_equal(mask, expected[name])
 
 
 def test_an_empty_domain_has_no_rows_and_none_at_all_is_refused(oracle, data, split, space):
-    nothing = np.zeros(len(data.parameters), bool)
+    nothing = np.zeros(len(data), bool)
     rows = evaluate(oracle, data, {"in_domain": split.test["in_domain"], "out_of_domain": nothing}, space).rows
     assert {row["domain"] for row in rows} == {"in_domain"}
     with pytest.raises(SureflowError, match="no run is left to evaluate on"):
@@ -264,7 +298,9 @@ def test_an_empty_domain_has_no_rows_and_none_at_all_is_refused(oracle, data, sp
 
 
 def test_a_prediction_on_another_mesh_is_refused(data, split, space):
-    other = Oracle(replace(synthetic.dataset(shape=(4, 6))))
+    def other(conditions):
+        return Predictive(np.zeros((len(conditions), 4, 24)), {})
+
     with pytest.raises(SureflowError, match="another mesh or other variables"):
         evaluate(other, data, split.test, space)
     with pytest.raises(SureflowError, match="region 'wake' is not one of all, disturbed"):
@@ -284,3 +320,21 @@ def test_histograms_hold_every_point(found, data, split):
     row = row_of(found.histogram, domain="high_mach", variable="rho")
     assert len(row["edges"]) == len(row["counts"]) + 1
     assert sum(row["counts"]) == split.test["high_mach"].sum() * data.n_points
+
+
+def test_the_table_has_the_main_numbers_of_every_domain_and_variable(found, data, split):
+    table = found.table()
+    assert list(table.columns[:4]) == ["domain", "variable", "n_runs", "mae"]
+    assert len(table) == len(split.test) * (len(data.names) + 1)
+    row = row_of(found.rows, domain="high_mach", region="shock", variable="T")
+    shown = found.table("shock").set_index(["domain", "variable"]).loc["high_mach", "T"]
+    assert shown["mae"] == row["mae"]
+    with pytest.raises(SureflowError, match="region='wake' is not one of all, disturbed"):
+        found.table("wake")
+
+
+def test_an_evaluation_reads_as_text(found):
+    text = repr(found)
+    assert text.startswith("all points\ndomain")
+    assert "disturbed points" in text
+    assert text.endswith("mean over u1, u2, rho, T.")

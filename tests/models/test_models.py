@@ -1,41 +1,235 @@
-"""Properties that every network has; a new one joins `MODELS` and inherits them."""
+"""Properties that every model has; a new one joins `INSTANCES` and inherits them."""
 
-import equinox as eqx
-import jax.numpy as jnp
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from sureflow.models import DeepONetSettings, map_networks, network_axis, network_shares
+import synthetic
+from sureflow.data.runs import Runs
+from sureflow.errors import SureflowError
+from sureflow.heads import MVE
+from sureflow.models import MODELS, DeepONetSettings, InterpolationSettings, PodDeepONetSettings, PodGPSettings, View
+from sureflow.models.contract import Checkpoint, EpochReport
+from sureflow.samplers import Ensemble
+from sureflow.surrogate.artifact import load
+from sureflow.surrogate.learning import learn
+from sureflow.surrogate.model import Surrogate
+from sureflow.surrogate.specification import Specification
+from sureflow.train import Networks, TrainSettings
 
-MODELS = [DeepONetSettings(decoder_width=16), DeepONetSettings(fourier_octaves=0, encoder_layers=0, decoder_layers=0)]
-each_model = pytest.mark.parametrize("settings", MODELS, ids=repr)
+NETWORK = DeepONetSettings(encoder_width=8, decoder_width=16, decoder_layers=2, fourier_octaves=2)
+TRAIN = TrainSettings(epochs=60, batch=128, points_per_run="all", learning_rate=1e-2)
+INSTANCES = {
+    "interpolation": InterpolationSettings(),
+    "pod-gp": PodGPSettings(modes=4),
+    "pod-deeponet": PodDeepONetSettings(members=3, width=16, modes=4, steps=300, learning_rate=1e-2),
+    "networks": Networks(NETWORK, MVE(), Ensemble(2), TRAIN),
+}
+WHOLE_FIELDS = [name for name, model in INSTANCES.items() if not model.capabilities.anywhere]
+each_model = pytest.mark.parametrize("name", INSTANCES)
+each_whole_field_model = pytest.mark.parametrize("name", WHOLE_FIELDS)
+LEFT_OUT = 12  # the run at Mach 20 and 40 km, the middle of the grid
+
+
+def view(n_runs: int = 15) -> View:
+    """Runs as a model is given them."""
+    inputs = np.random.default_rng(0).normal(size=(15, 2))[:n_runs]
+    x = np.linspace(0, 1, 20)
+    fields = np.stack([np.sin(a + 3 * x) + b * x for a, b in 0.4 * inputs])
+    return View(inputs, np.stack([fields, fields**2], axis=1), 2 * x[:, None] - 1, ("p", "q"))
+
+
+def quick(name: str):
+    """The same model, trained hardly at all where that takes long."""
+    model = INSTANCES[name]
+    return replace(model, train=replace(TRAIN, epochs=2)) if isinstance(model, Networks) else model
+
+
+@pytest.fixture(scope="module")
+def surrogates() -> dict[str, Surrogate]:
+    training = synthetic.runs().select(np.arange(25) != LEFT_OUT)
+    return {name: learn(training, Specification(model, "freestream")) for name, model in INSTANCES.items()}
+
+
+def test_every_registered_model_is_tested():
+    ours = {name: kind for name in MODELS if (kind := MODELS[name]).__module__.startswith("sureflow.")}
+    assert {name: type(model) for name, model in INSTANCES.items()} == ours
+    assert all(model.name == name for name, model in INSTANCES.items())
 
 
 @each_model
-@pytest.mark.parametrize(("coordinates", "parameters", "outputs"), [(2, 2, 1), (3, 1, 4)])
-def test_a_point_and_a_condition_give_the_numbers_of_a_head(settings, coordinates, parameters, outputs):
-    network = settings.build(coordinates, parameters, outputs, np.random.default_rng(0))
-    output = eqx.filter_eval_shape(network, jnp.ones(coordinates), jnp.ones(parameters))
-    assert output.shape == (outputs,)
+def test_settings_are_hashable_and_survive_a_round_trip(name):
+    model = INSTANCES[name]
+    again = MODELS.build(MODELS.describe(model))
+    assert again == model
+    assert hash(again) == hash(model)
+    assert isinstance(model.title, str)
+    assert isinstance(model.uq, str)
 
 
 @each_model
-def test_weights_depend_on_the_seed_alone(settings):
-    same, again, other = (settings.build(2, 2, 1, np.random.default_rng(seed)) for seed in (0, 0, 1))
-    assert eqx.tree_equal(same, again)
-    assert not eqx.tree_equal(same, other)
+def test_a_run_left_out_is_predicted(surrogates, name):
+    runs = synthetic.runs()
+    one, scale = runs.array()[LEFT_OUT : LEFT_OUT + 1], runs.array().std(axis=(0, 2))
+    predicted = surrogates[name].predictive(runs.parameters[LEFT_OUT : LEFT_OUT + 1])
+    assert (np.abs(predicted.mean - one).mean(axis=(0, 2)) / scale < 0.1).all()
+    assert predicted.std.shape == one.shape
+    assert 0 < (predicted.std.mean(axis=(0, 2)) / scale).max() < 0.3
 
 
-def test_networks_are_mapped_over_their_leading_axis():
-    values = jnp.arange(6.0).reshape(3, 2)
-    np.testing.assert_array_equal(map_networks(lambda a, b: a.sum() + b, values, jnp.ones(3)), [2, 6, 10])
-    assert network_axis() == "sequential"  # on a CPU, where the tests run
+@each_model
+def test_a_loaded_model_predicts_the_same(surrogates, name, tmp_path):
+    model = surrogates[name]
+    model.save(tmp_path / "first")
+    loaded = load(tmp_path / "first")
+    assert loaded.spec == model.spec
+    assert loaded.predictor.scaling == model.predictor.scaling
+    assert loaded.calibration is None
+    assert (loaded.model_name, loaded.uq) == (INSTANCES[name].title, INSTANCES[name].uq)
+    asked = np.array([[12.0, 25.0], [31.0, 64.0]])
+    expected, found = (one.predictive(asked) for one in (model, loaded))
+    np.testing.assert_array_equal(found.mean, expected.mean)
+    np.testing.assert_array_equal(found.std, expected.std)
+    np.testing.assert_array_equal(loaded.samples(asked, 2, seed=1), model.samples(asked, 2, seed=1))
+    loaded.save(tmp_path / "again")
+    first, again = ({path.name: path.read_bytes() for path in (tmp_path / n).iterdir()} for n in ("first", "again"))
+    assert first == again
 
 
-@pytest.mark.parametrize(
-    ("networks", "cores", "shares"),
-    [(40, 2, 2), (40, 6, 5), (40, 12, 10), (40, 64, 40), (4, 3, 2), (5, 2, 1), (1, 8, 1)],
-)
-def test_networks_are_shared_out_equally_over_as_many_cores_as_possible(monkeypatch, networks, cores, shares):
-    monkeypatch.setattr("sureflow.models.base.usable_cores", lambda: cores)
-    assert network_shares(networks) == shares
+@each_model
+def test_a_fitted_model_is_its_arrays(name):
+    fitted, sizes = quick(name).fit(view()), view().sizes
+    again = quick(name).restore(fitted.arrays(), sizes)
+    asked = view().inputs[:3] + 0.1
+    expected, found = (model.predict(asked, view().coordinates) for model in (fitted, again))
+    np.testing.assert_array_equal(found.mean, expected.mean)
+    np.testing.assert_array_equal(found.std, expected.std)
+    arrays = dict(fitted.arrays())
+    arrays.pop(next(iter(arrays)))
+    with pytest.raises(SureflowError, match="has the arrays|lacks tensor"):
+        quick(name).restore(arrays, sizes)
+
+
+@each_model
+def test_two_fits_are_one(name):
+    first, second = (quick(name).fit(view()).arrays() for _ in range(2))
+    for array, values in first.items():
+        np.testing.assert_array_equal(values, second[array])
+
+
+@each_model
+def test_a_fit_leaves_the_view_alone(name):
+    given, untouched = view(), view()
+    quick(name).fit(given)
+    for array in ("inputs", "fields", "coordinates"):
+        np.testing.assert_array_equal(getattr(given, array), getattr(untouched, array))
+
+
+@each_model
+def test_what_resumes_reports_epochs_and_leaves_a_checkpoint(name, tmp_path):
+    model, reports = quick(name), []
+    checkpoint = Checkpoint(tmp_path / "checkpoint", "mine")
+    fitted = model.fit(view(), reports.append, checkpoint)
+    assert checkpoint.path.exists() == bool(reports) == model.capabilities.resumes
+    assert all(isinstance(report, EpochReport) for report in reports)
+    again = model.fit(view(), reports.append, checkpoint)  # from the end of the first
+    for array, values in again.arrays().items():
+        np.testing.assert_array_equal(values, fitted.arrays()[array])
+
+
+@each_model
+def test_conditions_do_not_know_each_other(surrogates, name):
+    both = surrogates[name].predictive(np.array([[14.0, 33.0], [22.0, 51.0]]))
+    alone = surrogates[name].predictive(np.array([[22.0, 51.0]]))
+    np.testing.assert_allclose(both.mean[1], alone.mean[0], rtol=1e-5, atol=1e-6 * np.abs(alone.mean).max())
+    np.testing.assert_allclose(both.std[1], alone.std[0], rtol=1e-4, atol=1e-6 * np.abs(alone.mean).max())
+
+
+@each_whole_field_model
+def test_samples_have_the_moments_of_the_prediction(surrogates, name):
+    asked = np.array([[17.0, 33.0], [33.0, 45.0]])
+    predicted, samples = surrogates[name].predictive(asked), surrogates[name].samples(asked, 4000)
+    part = np.asarray(predicted.parts["epistemic"])
+    scale = part.mean(axis=2, keepdims=True)
+    assert (np.abs(samples.mean(axis=0) - predicted.mean) / scale).max() < 0.3
+    spread = samples.std(axis=0).mean(axis=2) / part.mean(axis=2)
+    # POD-GP's draws also have the noise of the coefficients, which the prediction counts as discrepancy.
+    assert (spread > 0.95).all()
+    assert (spread < (2 if name == "pod-gp" else 1.05)).all()
+    np.testing.assert_array_equal(
+        surrogates[name].samples(asked, 2, seed=3), surrogates[name].samples(asked, 2, seed=3)
+    )
+
+
+def test_samples_of_an_ensemble_are_its_members(surrogates):
+    asked = np.array([[17.0, 33.0]])
+    predicted, samples = surrogates["networks"].predictive(asked), surrogates["networks"].samples(asked, 100)
+    assert samples.shape == (2, *predicted.mean.shape)
+    np.testing.assert_allclose(samples.mean(axis=0), predicted.mean, rtol=1e-5)
+    np.testing.assert_allclose(samples.std(axis=0), predicted.parts["epistemic"], rtol=1e-3, atol=1e-6 * samples.max())
+
+
+@each_whole_field_model
+def test_error_bars_grow_outside(surrogates, name):
+    inside, outside = surrogates[name].predictive(np.array([[21.0, 41.0], [38.0, 41.0]])).std
+    assert outside.mean() > 1.5 * inside.mean()
+
+
+@each_model
+def test_points_on_the_mesh_agree_with_the_mesh(surrogates, name):
+    field = surrogates[name].predict(mach=25, altitude_km=46)
+    points = np.column_stack([field.x.values.ravel(), field.r.values.ravel()])
+    at_points = surrogates[name].predict(mach=25, altitude_km=46, points=points)
+    for variable in ("u1", "T_std"):
+        difference = np.abs(at_points[variable].values - field[variable].values.ravel())
+        assert difference.max() < 0.05 * np.ptp(field[variable].values)
+
+
+@each_model
+def test_a_constant_parameter_changes_nothing(name):
+    given, asked = view(), view().inputs[:3] + 0.1
+    wider = replace(given, inputs=np.column_stack([given.inputs, np.zeros(len(given.inputs))]))
+    expected = quick(name).fit(given).predict(asked, given.coordinates)
+    found = quick(name).fit(wider).predict(np.column_stack([asked, [0.0, 0.0, 5.0]]), given.coordinates)
+    if name in ("interpolation", "pod-gp"):  # the initial weights of the others depend on the number of parameters
+        np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-6, atol=1e-9)
+    assert np.isfinite(found.std).all()
+
+
+@each_whole_field_model
+def test_runs_that_tell_nothing_are_refused(name):
+    with pytest.raises(SureflowError, match=f"all 15 runs are at one condition: {name} needs a parameter that varies"):
+        INSTANCES[name].fit(replace(view(), inputs=np.zeros((15, 2))))
+
+
+@each_whole_field_model
+def test_too_few_runs_are_refused(name):
+    with pytest.raises(SureflowError, match=rf"3 runs are too few for {name} over 2 parameters: it needs 4"):
+        INSTANCES[name].fit(view(3))
+
+
+@each_model
+def test_runs_of_ones_own_without_a_mesh(name, tmp_path):
+    given = view()
+    parameters = {"a": given.inputs[:, 0], "b": given.inputs[:, 1]}
+    points = np.random.default_rng(0).normal(size=(20, 3))
+    runs = Runs.from_arrays(parameters, points, {"p": given.fields[:, 0]})
+    surrogate = learn(runs, Specification(quick(name)))
+    surrogate.save(tmp_path)
+    field = load(tmp_path).predict(a=0.2, b=-0.3)
+    assert field.p.dims == ("point",)
+    assert field.identical(surrogate.predict(a=0.2, b=-0.3))
+    at_points = surrogate.predict(a=0.2, b=-0.3, points=points)
+    np.testing.assert_allclose(at_points.p, field.p, rtol=1e-5)
+
+
+@each_model
+def test_fields_that_never_change_are_learned_as_they_are(name):
+    given = view()
+    constant = replace(given, fields=np.broadcast_to(given.fields[:1], given.fields.shape).copy())
+    found = quick(name).fit(constant).predict(given.inputs[:2] + 0.1, given.coordinates)
+    assert np.isfinite(found.mean).all()
+    assert np.isfinite(found.std).all()
+    if name in WHOLE_FIELDS:
+        np.testing.assert_allclose(found.mean, constant.fields[:2], atol=1e-9)

@@ -56,13 +56,13 @@ def scheduler_workers(address: str) -> Iterator[Executor]:
     except (OSError, ValueError, TypeError) as error:
         raise SureflowError(
             f"No Dask scheduler answers at {address!r}; give the address that `dask scheduler` prints, such as "
-            "tcp://host:8786."
+            "tcp://host:8786"
         ) from error
     with client:
         try:
             client.wait_for_workers(1, timeout=FIRST_WORKER_WITHIN)
         except TimeoutError as error:
             raise SureflowError(
-                f"The Dask scheduler at {address!r} has no workers; start some with `dask worker {address} --nthreads 1`."
+                f"the Dask scheduler at {address!r} has no workers; start some with `dask worker {address} --nthreads 1`"
             ) from error
         yield cast(Executor, client.get_executor())

@@ -1,4 +1,4 @@
-"""The order of work: a case is ready once its nearest converged ancestor is known.
+"""The order of work: a case is ready once its nearest converged ancestor is ledger.
 
 Only the main process writes. Workers are pure functions of a case, so they can be anywhere and can be killed.
 """
@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sureflow.campaign.tree import Tree
+from sureflow.campaign.ancestry import Ancestry
 from sureflow.campaign.versions import refuse_other_workers
+from sureflow.data.run_store import RunStore
 from sureflow.data.schema import Status
-from sureflow.data.store import RunStore
 from sureflow.errors import SureflowError
 
 
@@ -35,10 +35,10 @@ class Ancestor(NamedTuple):
     fields: Float[np.ndarray, "4 nj ni"]
 
 
-class Known:
+class Ledger:
     """What is known of every case: in the store, or computed here because a case of this job starts from it."""
 
-    def __init__(self, store: RunStore, tree: Tree):
+    def __init__(self, store: RunStore, tree: Ancestry):
         self.store = store
         self.tree = tree
         self.status = [Status(int(value)) for value in store.status()]
@@ -62,7 +62,11 @@ class Known:
         for above in self.tree.ancestors(case):
             if self.status[above] is Status.CONVERGED:
                 fields = self.recomputed.get(above)
-                return Ancestor(above, self.store.fields(above) if fields is None else fields)
+                if fields is None:
+                    shape = self.store.topology.shape
+                    assert shape is not None
+                    fields = self.store.fields(above).reshape(-1, *shape)
+                return Ancestor(above, fields)
         return None
 
     def appeared(self, case: int) -> bool:
@@ -72,7 +76,7 @@ class Known:
 
 
 def run_cases(
-    known: Known,
+    ledger: Ledger,
     own: Collection[int],
     executor: Executor,
     solve: Callable[[int, Ancestor | None], tuple[Callable[..., Outcome], tuple]],
@@ -83,22 +87,22 @@ def run_cases(
     `solve` gives the function and the arguments that a worker is sent. Ancestors that belong to another job and are not
     stored yet are computed here too, without storing them, so that the results are the same bits.
     """
-    to_do = [case for case in own if known.status[case] is Status.TO_DO]
-    needed = set(to_do).union(*(known.missing_ancestors(case) for case in to_do))
-    waiting = [case for case in known.tree.order if case in needed]
+    to_do = [case for case in own if ledger.status[case] is Status.TO_DO]
+    needed = set(to_do).union(*(ledger.missing_ancestors(case) for case in to_do))
+    waiting = [case for case in ledger.tree.order if case in needed]
     mine = set(to_do)
     running: dict[Future[Outcome], int] = {}
     try:
         while waiting or running:
-            for case in [case for case in waiting if known.is_ready(case)]:
+            for case in [case for case in waiting if ledger.is_ready(case)]:
                 waiting.remove(case)
-                if case in mine or not known.appeared(case):
-                    function, arguments = solve(case, known.ancestor(case))
+                if case in mine or not ledger.appeared(case):
+                    function, arguments = solve(case, ledger.ancestor(case))
                     running[executor.submit(function, *arguments)] = case
             done = wait(running, return_when=FIRST_COMPLETED).done
             for future in sorted(done, key=went_wrong):  # what can be kept comes first
                 case = running.pop(future)
-                keep(known, case, result_of(future, known, case), mine, finished)
+                keep(ledger, case, result_of(future, ledger, case), mine, finished)
     finally:
         for future in running:
             future.cancel()
@@ -108,28 +112,28 @@ def went_wrong(future: Future[Outcome]) -> bool:
     return future.cancelled() or future.exception() is not None
 
 
-def result_of(future: Future[Outcome], known: Known, case: int) -> Outcome:
+def result_of(future: Future[Outcome], ledger: Ledger, case: int) -> Outcome:
     """What a worker gives back; its death, or whatever it raises, in one sentence."""
     try:
         return future.result()
     except Exception as error:
-        mach, altitude = known.store.conditions()[case]
+        mach, altitude = ledger.store.parameters()[case]
         reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}".rstrip(": .")
         raise SureflowError(
-            f"Mach {mach:g} at {altitude:g} km could not be computed ({reason}); finished runs are kept: run the same "
-            "command again to go on."
+            f"Mach {mach:g} at {altitude:g} km could not be computed ({reason}); finished runs are kept: start the "
+            "campaign again to go on"
         ) from error
 
 
 def keep(
-    known: Known, case: int, outcome: Outcome, mine: Collection[int], finished: Callable[[int, Outcome], None]
+    ledger: Ledger, case: int, outcome: Outcome, mine: Collection[int], finished: Callable[[int, Outcome], None]
 ) -> None:
     """Store a case of this job; remember one of another job's."""
     if outcome.versions is not None:
         refuse_other_workers(outcome.versions)
     if case in mine:
-        known.store.write(case, outcome.fields, outcome.record, outcome.status)
+        ledger.store.write(case, outcome.fields, outcome.record, outcome.status)
         finished(case, outcome)
     else:
-        known.recomputed[case] = outcome.fields
-    known.status[case] = outcome.status
+        ledger.recomputed[case] = outcome.fields
+    ledger.status[case] = outcome.status

@@ -60,14 +60,14 @@ class StoreLock:
             if error.errno not in (errno.EACCES, errno.EAGAIN):
                 raise self.no_locks(error) from error
             raise Busy(
-                f"Another job is working on {what} of {self.store}; wait for it, stop it, or give every job its own "
-                "part with the same N in --shard i/N."
+                f"another job is working on {what} of {self.store}: wait for it, stop it, or give every job its own "
+                "shard i/N with the same N"
             ) from error
 
     def no_locks(self, error: OSError) -> SureflowError:
         return SureflowError(
             f"{self.store} cannot be locked ({error.strerror}): its file system does not support locks; choose a path on "
-            "another one."
+            "another one"
         )
 
 
@@ -79,7 +79,7 @@ def lock_store(store: Path) -> Iterator[StoreLock]:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise SureflowError(f"{store} cannot be written ({error.strerror}); choose another path.") from error
+        raise SureflowError(f"{store} cannot be written ({error.strerror}); choose another path") from error
     try:
         yield StoreLock(store, descriptor)
     finally:

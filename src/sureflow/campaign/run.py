@@ -17,24 +17,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sureflow.campaign.continuation import Ancestor, Known, Outcome, run_cases
+from sureflow.campaign.ancestry import ancestry
+from sureflow.campaign.campaign import Campaign
+from sureflow.campaign.continuation import Ancestor, Ledger, Outcome, run_cases
 from sureflow.campaign.lock import MAKING, PROVENANCE, StoreLock, lock_store
-from sureflow.campaign.settings import Campaign
-from sureflow.campaign.tree import plant
 from sureflow.campaign.versions import difference, versions
-from sureflow.data.schema import Contents, Status, describe_gas
-from sureflow.data.store import RunStore, explain_writing, refuse_nameless, remove_store
+from sureflow.data.disk import explain_writing, refuse_nameless, remove_store
+from sureflow.data.header import Header, Parameter, Variable
+from sureflow.data.layout import Contents
+from sureflow.data.meshes import Geometry, Topology
+from sureflow.data.run_store import RunStore
+from sureflow.data.schema import Status
+from sureflow.data.streams import Flight
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
-from sureflow.flow.mesh import Mesh
-from sureflow.flow.solution import RECORD_NAMES
+from sureflow.flow.mesh import FlowMesh
+from sureflow.flow.solution import RECORD_UNITS
 from sureflow.flow.solve import Start, scheme, solve_flow
 from sureflow.flow.steer import SolverSettings
 from sureflow.physics.free_stream import FlightCondition
-from sureflow.physics.gas import Gas
+from sureflow.physics.gases import Gas, describe_gas
 from sureflow.physics.wall import Wall
 from sureflow.runtime import keep_compiled_programs
 
+FIELDS = {"u1": "m/s", "u2": "m/s", "rho": "kg/m3", "T": "K"}
 PROVENANCE_EVERY = 30.0  # seconds
 
 Workers = Callable[[int], contextlib.AbstractContextManager[Executor]]
@@ -44,7 +50,7 @@ class Case(NamedTuple):
     """All that a worker needs."""
 
     condition: FlightCondition
-    mesh: Mesh
+    mesh: FlowMesh
     gas: Gas
     wall: Wall
     settings: SolverSettings
@@ -92,11 +98,11 @@ class Options:
     def __post_init__(self):
         index, count = self.shard
         if not 1 <= index <= count:
-            raise SureflowError(f"shard={index}/{count} must be i/N with 1 <= i <= N, such as 2/8.")
+            raise SureflowError(f"shard={index}/{count} must be i/N with 1 <= i <= N, such as 2/8")
         if self.overwrite and count > 1:
             raise SureflowError(
-                f"--overwrite with --shard {index}/{count} would delete what other jobs have stored; make the store "
-                "with one job, or delete it first."
+                f"overwriting with shard={index}/{count} would delete what other jobs have stored: make the store with one "
+                "job, or delete it first"
             )
 
 
@@ -113,7 +119,7 @@ def run_campaign(
     refuse_nameless(path)
     mesh, conditions = campaign.build_mesh(), campaign.flight_conditions()
     contents = campaign_contents(campaign, mesh)
-    tree = plant(contents.conditions)
+    tree = ancestry(contents.parameters)
     with lock_store(path) as lock:
         own = tree.shard(*options.shard)
         with lock.alone(MAKING):  # until the cases are locked, so that no other job can delete the store in between
@@ -121,13 +127,13 @@ def run_campaign(
             lock.take(own)
         tidy(store, own, retry_failed=options.retry_failed)
 
-        known = Known(store, tree)
-        counts = Counter(known.status[case] for case in own)
+        ledger = Ledger(store, tree)
+        counts = Counter(ledger.status[case] for case in own)
         standing = Standing(len(own), counts, len(own) - counts[Status.TO_DO], remark_on_versions(store))
         watch(standing)
         if standing.finished == standing.total:
             return standing
-        gas = campaign.gas.build()
+        gas = campaign.gas
 
         def work(case: int, ancestor: Ancestor | None):
             start = Start(ancestor.fields, conditions[ancestor.case].free_stream(gas)) if ancestor else None
@@ -141,7 +147,7 @@ def run_campaign(
                 log(conditions[case], outcome)
                 watch(standing._replace(last=conditions[case]))
 
-            run_cases(known, own, executor, work, finished)
+            run_cases(ledger, own, executor, work, finished)
         return standing
 
 
@@ -172,31 +178,29 @@ def tidy(store: RunStore, own: list[int], *, retry_failed: bool) -> None:
 
 def remark_on_versions(store: RunStore) -> str:
     """Runs of one store should come from one set of versions; it is the user's choice to go on with another."""
-    other = difference(store.attributes["versions"])
+    other = difference(store.versions)
     return (
-        f"{store.path} was begun with other versions ({other}): runs may differ in their last digits." if other else ""
+        f"{store.path} was begun with other versions ({other}): runs may differ in their last digits" if other else ""
     )
 
 
-def campaign_contents(campaign: Campaign, mesh: Mesh) -> Contents:
+def campaign_contents(campaign: Campaign, mesh: FlowMesh) -> Contents:
     """Everything of the store that is settled before the first run."""
-    gas = campaign.gas.build()
-    streams = [condition.free_stream(gas) for condition in campaign.flight_conditions()]
-    (x, r), (xi, eta) = mesh.centers, mesh.body_fitted
-    return Contents(
-        conditions=campaign.condition_array(),
-        free_stream=np.array([(s.velocity, s.density(gas), s.pressure, s.temperature) for s in streams]),
-        nodes={"node_x": np.asarray(mesh.node_x), "node_r": np.asarray(mesh.node_r)},
-        points={"x": x, "r": r, "xi": xi, "eta": eta},
-        record=RECORD_NAMES,
+    header = Header(
+        parameters=(Parameter("mach", "1"), Parameter("altitude_km", "km")),
+        fields=tuple(Variable(name, unit) for name, unit in FIELDS.items()),
+        axes=("x", "r"),
+        numbers=tuple(Variable(name, unit) for name, unit in RECORD_UNITS.items()),
+        stream=Flight(campaign.gas),
         made_by={
-            "gas": describe_gas(gas),
-            "wall": asdict(campaign.wall),
+            "gas": describe_gas(campaign.gas),
+            "wall": asdict(campaign.wall),  # type: ignore[call-overload]
             "mesh": mesh.description(),
             "scheme": scheme(campaign.solver),
         },
-        versions=versions(),
     )
+    geometry = Geometry.blocks(mesh.centers, (np.asarray(mesh.node_x), np.asarray(mesh.node_r)))
+    return Contents(header, campaign.condition_array(), Topology(mesh.shape), geometry, versions=versions())
 
 
 # Timings and machine facts, which differ from run to run: beside the store, not in it.

@@ -1,1 +1,1 @@
-"""How good a prediction is and how far its error bars can be trusted: pure functions over arrays, and their results."""
+"""A model against runs that it has not seen: errors and error bars by domain, region of the flow and variable."""

@@ -1,24 +1,26 @@
 """A predictor against test runs: rows of error and calibration by domain, region and variable.
 
 Everything is measured in one space, whatever the model: physical values, normalized with the mean and the standard deviation
-of the reference training runs. Averages are over all points of a domain and region; coverages, relative errors, AUSE and
-rank correlations are those of single runs, averaged over the runs, because the points of one run are correlated.
+of the training runs. Averages are over all points of a domain and region; coverages, relative errors, AUSE and rank
+correlations are those of single runs, averaged over the runs, because the points of one run are correlated.
 """
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sureflow.data.dataset import Dataset
 from sureflow.data.normalize import Standard
+from sureflow.data.runs import Runs
+from sureflow.data.splits import Split
 from sureflow.errors import SureflowError
-from sureflow.evaluate.regions import run_regions
-from sureflow.evaluate.scoring import ause, rank_correlation
+from sureflow.evaluate.held_out import held_out, metric_space
+from sureflow.evaluate.masks import run_masks
 from sureflow.evaluate.summary import (
+    MEAN,
     Domains,
     Row,
     RunScore,
@@ -29,64 +31,125 @@ from sureflow.evaluate.summary import (
     histogram_rows,
     std_histogram,
 )
+from sureflow.evaluate.tables import to_text
 from sureflow.evaluate.tally import tallies
-from sureflow.physics.regions import ALL, REGIONS
+from sureflow.metrics.scoring import ause, rank_correlation
+from sureflow.physics.regions import ALL, DISTURBED, REGIONS
 from sureflow.predictive import Predictive
+from sureflow.surrogate.matching import matched
+from sureflow.surrogate.model import Surrogate
+
+if TYPE_CHECKING:
+    import pandas
 
 Predict = Callable[[Float[np.ndarray, "case parameter"]], Predictive]
+RunFields = Float[np.ndarray, "variable point"]
 
 POINTS_AT_ONCE = 1 << 16  # of one predicted block of runs, in points of the mesh
+# The numbers that a reader sees first, and what a table calls them.
+HEADINGS = {
+    "n_runs": "runs",
+    "mae": "MAE",
+    "relative_error": "relative error",
+    "miscalibration": "miscalibration",
+    "coverage90": "90 % covers",
+    "mean_std": "mean std",
+    "largest_std": "largest std",
+}
+TITLES = {ALL: "all points", DISTURBED: "disturbed points (p > 1.01 p_inf)"}
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """Flat rows, without the names of what was evaluated: `labelled` puts them in front.
 
-    rows       domain, region, variable and KEYS
-    cases      domain, the parameters of the run, variable, mae, relative_error, mean_std, coverage90; of whole fields.
-               A run has a row in each of its domains, the pooled out_of_domain left aside where it has another.
-    curves     domain, region (all, disturbed), variable, expected and observed shares
-    histogram  domain, variable, edges (of log10 std) and counts of points
+    rows         domain, region, variable and KEYS
+    cases        domain, the parameters of the run, variable, mae, relative_error, mean_std, coverage90; of whole fields.
+                 A run has a row in each of its domains, except the pooled out_of_domain where it is in another one too.
+    curves       domain, region (all, disturbed), variable, expected and observed shares
+    histogram    domain, variable, edges (of log10 std) and counts of points
+    explanation  what was tested and what was not
     """
 
     rows: list[Row]
     cases: list[Row]
     curves: list[Row]
     histogram: list[Row]
+    explanation: str = ""
+
+    def table(self, region: str = ALL) -> "pandas.DataFrame":
+        """The main numbers by domain and variable, of all points or of one region of the flow."""
+        import pandas
+
+        regions = list(dict.fromkeys(row["region"] for row in self.rows))
+        if region not in regions:
+            raise SureflowError(f"region={region!r} is not one of {', '.join(regions)}")
+        columns = ["domain", "variable", *HEADINGS]
+        return pandas.DataFrame([row for row in self.rows if row["region"] == region], columns=columns)
+
+    def __repr__(self) -> str:
+        variables = [row["variable"] for row in self.rows if row["variable"] != MEAN]
+        text = ""
+        for region, title in TITLES.items():
+            rows = [row for row in self.rows if row["region"] == region and row["variable"] == MEAN]
+            shown = [{"domain": row["domain"]} | {HEADINGS[key]: row[key] for key in HEADINGS} for row in rows]
+            text += f"{title}\n{to_text(shown)}\n" if shown else ""
+        return f"{text}Normalized units, mean over {', '.join(dict.fromkeys(variables))}. {self.explanation}".rstrip()
+
+
+def evaluate_surrogate(surrogate: Surrogate, runs: Runs, split: Split | None = None) -> Evaluation:
+    """Errors and error bars of a model on those of the runs that it was neither trained on nor calibrated with.
+
+    The test runs are divided into those inside and outside the box that the training runs span, or into the domains of a
+    split. Errors are in standard deviations of the training runs.
+
+    >>> import numpy as np, sureflow as sf
+    >>> x, angle = np.linspace(0, 1, 20)[:, None], np.linspace(0, 4, 15)
+    >>> runs = sf.Runs.from_arrays({"angle": angle}, x, {"p": [np.sin(a + x[:, 0]) for a in angle]})
+    >>> train, test = runs.split(test=0.2, seed=0)
+    >>> evaluation = sf.evaluate(sf.fit(train, model="interpolation"), test)
+    >>> list(evaluation.table().domain.unique())
+    ['in_domain']
+    """
+    runs = matched(runs, surrogate)
+    tested = held_out(runs, surrogate, split)
+    space = metric_space(runs, tested, surrogate)
+    return replace(evaluate(surrogate.predictive, runs, tested.test, space), explanation=tested.explanation())
 
 
 def evaluate(
     predict: Predict,
-    dataset: Dataset,
+    runs: Runs,
     domains: Domains,
     space: Standard,
     *,
     regions: Sequence[str] = REGIONS,
     part: str | None = None,
 ) -> Evaluation:
-    """Evaluate predictions in physical units on the runs of every domain, each run predicted once.
+    """Evaluate predictions in physical units on the runs of every domain, each run read and predicted once.
 
     The regions of a run follow from its truth. `part` names the one part of the standard deviation to evaluate.
     """
-    tested = np.flatnonzero(np.logical_or.reduce([np.zeros(len(dataset.parameters), bool), *domains.values()]))
+    tested = np.flatnonzero(np.logical_or.reduce([np.zeros(len(runs), bool), *domains.values()]))
     if not tested.size:
-        raise SureflowError("no run is left to evaluate on: every run of these was trained on, or no domain has a run")
+        raise SureflowError("no run is left to evaluate on: no domain has a run that was not trained on")
     unknown = set(regions) - set(REGIONS)
     if unknown:
         raise SureflowError(f"region {sorted(unknown)[0]!r} is not one of {', '.join(REGIONS)}")
     scores: Scores = {}
     histograms: dict[int, Int[np.ndarray, "variable bin"]] = {}
-    for case, mean, std in _predictions(predict, dataset, tested, part):
-        truth, mean, std = _normalized(space, dataset.fields[case], mean, std)
-        masks = {name: mask for name, mask in run_regions(dataset, case).items() if name in regions}
+    for case, mean, std in _predictions(predict, runs, tested, part):
+        fields = runs.fields[case]
+        masks = {name: mask for name, mask in run_masks(runs, case, fields).items() if name in regions}
+        truth, mean, std = _normalized(space, fields, mean, std)
         _score_run(scores, case, truth, mean, std, masks)
         if std is not None:
             histograms[case] = np.stack([std_histogram(values)[1] for values in std])
     return Evaluation(
-        rows=domain_rows(scores, domains, dataset.names),
-        cases=case_rows(scores, domains, dataset) if ALL in scores else [],
-        curves=curve_rows(scores, domains, dataset.names),
-        histogram=histogram_rows(histograms, domains, dataset.names),
+        rows=domain_rows(scores, domains, runs.names),
+        cases=case_rows(scores, domains, runs) if ALL in scores else [],
+        curves=curve_rows(scores, domains, runs.names),
+        histogram=histogram_rows(histograms, domains, runs.names),
     )
 
 
@@ -96,16 +159,16 @@ def labelled(rows: Sequence[Row], **identity: Any) -> list[Row]:
 
 
 def _predictions(
-    predict: Predict, dataset: Dataset, cases: Int[np.ndarray, " case"], part: str | None
-) -> Iterator[tuple[int, np.ndarray, np.ndarray | None]]:
+    predict: Predict, runs: Runs, cases: Int[np.ndarray, " case"], part: str | None
+) -> Iterator[tuple[int, RunFields, RunFields | None]]:
     """Case, mean and std (variable, point) of every run, in physical units, a block of runs at a time."""
-    size = min(len(cases), max(1, POINTS_AT_ONCE // dataset.n_points))
+    size = min(len(cases), max(1, POINTS_AT_ONCE // runs.n_points))
     for start in range(0, len(cases), size):
         block = cases[start : start + size]
         # The last block is filled up with its own last run, so that one compiled program serves all of them.
         filled = np.pad(block, (0, size - len(block)), mode="edge")
-        predictive = predict(dataset.parameters[filled])
-        wanted = (size, len(dataset.names), dataset.n_points)
+        predictive = predict(runs.parameters[filled])
+        wanted = (size, len(runs.names), runs.n_points)
         if predictive.mean.shape != wanted:
             raise SureflowError(
                 f"the prediction is {predictive.mean.shape} where the runs are (case, variable, point) {wanted}: "
@@ -126,7 +189,9 @@ def _chosen_std(predictive: Predictive, part: str | None) -> np.ndarray | None:
     return np.asarray(predictive.parts[part])
 
 
-def _normalized(space: Standard, truth: np.ndarray, mean: np.ndarray, std: np.ndarray | None):
+def _normalized(
+    space: Standard, truth: RunFields, mean: RunFields, std: RunFields | None
+) -> tuple[RunFields, RunFields, RunFields | None]:
     """Truth, mean and std (variable, point) of one run in the space of the metrics."""
     scale = space.std[:, None]
     return space.forward(truth.T).T, space.forward(mean.T).T, None if std is None else np.asarray(std, float) / scale
@@ -136,9 +201,9 @@ def _normalized(space: Standard, truth: np.ndarray, mean: np.ndarray, std: np.nd
 def _score_run(
     scores: Scores,
     case: int,
-    truth: Float[np.ndarray, "variable point"],
-    mean: Float[np.ndarray, "variable point"],
-    std: Float[np.ndarray, "variable point"] | None,
+    truth: RunFields,
+    mean: RunFields,
+    std: RunFields | None,
     masks: Mapping[str, Bool[np.ndarray, " point"]],
 ) -> None:
     for variable in range(len(truth)):

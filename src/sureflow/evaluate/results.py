@@ -49,7 +49,7 @@ class Results:
     def read(cls, folder: Path) -> Self:
         path = folder / RESULTS
         if not path.is_file():
-            raise SureflowError(f"{folder} holds no study: it has no {RESULTS}; `sureflow study -o {folder}` makes one")
+            raise SureflowError(f"{folder} holds no study: it has no {RESULTS}; run a study in this folder first")
         try:
             content = json.loads(path.read_bytes())
             found = (content.pop("schema", None), content.pop("schema_version", None))
@@ -57,12 +57,12 @@ class Results:
                 raise SureflowError(f"{path} has schema {found}; this version reads {(SCHEMA, SCHEMA_VERSION)}")
             return cls(**content)
         except (ValueError, TypeError, AttributeError) as error:
-            raise SureflowError(f"{path} is damaged: {error}; `sureflow study` makes it again") from None
+            raise SureflowError(f"{path} is damaged: {error}; run the study again") from None
 
 
 def _json(value: Any) -> str:
     """JSON with a line a row, so that two files can be compared line by line."""
-    # NaN is no JSON: what could not be computed must be None before it comes here.
+    # JSON has no NaN: what could not be computed must be None before it comes here.
     if isinstance(value, list):
         return "[" + ",".join("\n" + json.dumps(row, allow_nan=False) for row in value) + "\n]"
     return json.dumps(value, indent=1, allow_nan=False)

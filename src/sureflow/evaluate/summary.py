@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sureflow.data.dataset import Dataset
-from sureflow.evaluate.calibration import EXPECTED
+from sureflow.data.runs import Runs
 from sureflow.evaluate.results import Row
 from sureflow.evaluate.tally import LEVELS, Tally
+from sureflow.metrics.intervals import EXPECTED
 from sureflow.physics.regions import ALL, DISTURBED
 
 Domains = Mapping[str, Bool[np.ndarray, " case"]]
@@ -117,14 +117,14 @@ def _spread_over_domains(rows: dict[tuple[str, str, str], Row], domains: Domains
                 numbers["miscalibration_spread"] = float(np.std([row["miscalibration"] for row in pooled]))
 
 
-def case_rows(scores: Scores, domains: Domains, dataset: Dataset) -> list[Row]:
+def case_rows(scores: Scores, domains: Domains, runs: Runs) -> list[Row]:
     own_rows = [name for name in domains if name != OUT_OF_DOMAIN or not _outer(domains)]
     rows = []
     for domain in own_rows:
         for case in map(int, np.flatnonzero(domains[domain])):
-            parameters = dict(zip(dataset.parameter_names, map(float, dataset.parameters[case]), strict=True))
+            parameters = dict(zip(runs.parameter_names, map(float, runs.parameters[case]), strict=True))
             single = [_case_numbers(by_case[case].tally) for by_case in scores[ALL]]
-            for name, numbers in zip((*dataset.names, MEAN), (*single, _mean_row(single)), strict=True):
+            for name, numbers in zip((*runs.names, MEAN), (*single, _mean_row(single)), strict=True):
                 plain = {key: _plain(value) for key, value in numbers.items()}
                 rows.append({"domain": domain, **parameters, "variable": name, **plain})
     return rows

@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sureflow.evaluate.accuracy import ratio_of_norms
-from sureflow.evaluate.calibration import BINS, CHUNK, EXPECTED, area_between, inside, interval_bins, observed_shares
-from sureflow.evaluate.scoring import EXPLODED, gaussian_crps, gaussian_nll, standardized_error
+from sureflow.metrics.accuracy import ratio_of_norms
+from sureflow.metrics.intervals import BINS, CHUNK, EXPECTED, area_between, inside, interval_bins, observed_shares
+from sureflow.metrics.scoring import EXPLODED, gaussian_crps, gaussian_nll, standardized_error
 
 Points = Float[np.ndarray, " point"]
 Masks = Mapping[str, Bool[np.ndarray, " point"]]
@@ -28,13 +27,13 @@ class Tally:
 
     points: int
     sums: Float[np.ndarray, " score"]  # by the names of ERRORS and BARS
-    intervals: Int[np.ndarray, " bin"] | None  # number of points by bin, see `calibration`
+    intervals: Int[np.ndarray, " bin"] | None  # number of points by bin, see `sureflow.metrics.intervals`
     largest_std: float = -math.inf
 
-    def __add__(self, other: Self) -> Self:
+    def __add__(self, other: "Tally") -> "Tally":
         intervals = None if self.intervals is None else self.intervals + other.intervals
         largest = float(np.maximum(self.largest_std, other.largest_std))  # keeps NaN, where max() may lose it
-        return type(self)(self.points + other.points, self.sums + other.sums, intervals, largest)
+        return Tally(self.points + other.points, self.sums + other.sums, intervals, largest)
 
     def mean(self, name: str) -> float:
         """Mean over the points of one of ERRORS or BARS."""

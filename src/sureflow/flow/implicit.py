@@ -62,7 +62,7 @@ def side_of(w: State, units: Units) -> Side:
     return Side(w, state, row(units.pressure), row(units.temperature), units.sound_speed(rho, energy))
 
 
-def outer(column, row) -> Block:
+def outer(column, row) -> Float[Array, "4 4 *place"]:
     """(4, 4, ...) from two (4, ...)."""
     return column[:, None] * row[None]
 

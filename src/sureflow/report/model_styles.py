@@ -24,13 +24,21 @@ MARKERS = "osD^vP"
 
 def color(findings: Findings, label: str) -> str:
     """Fixed for the models of this package, the default one among them; the others in turn."""
-    known = {other: _fixed_color(findings, other) for other in findings.labels}
+    known = _fixed_colors(findings)
     others = [other for other in findings.labels if known[other] is None]
     return known[label] or OTHERS[others.index(label) % len(OTHERS)]
 
 
-def _fixed_color(findings: Findings, label: str) -> str | None:
-    return COLORS.get(label) or COLORS.get(findings.described(label).get("model", ""))
+def _fixed_colors(findings: Findings) -> dict[str, str | None]:
+    """By label, else by the kind of the model, unless a model that is compared with it has that color already."""
+    found = {label: COLORS.get(label) for label in findings.labels}
+    taken = {found[label] for label in findings.shown}
+    for label in findings.labels:
+        shade = COLORS.get(findings.described(label).get("model", ""))
+        if found[label] is None and not (label in findings.shown and shade in taken):
+            found[label] = shade
+            taken |= {shade} if label in findings.shown else set()
+    return found
 
 
 def line(findings: Findings, label: str) -> dict[str, Any]:

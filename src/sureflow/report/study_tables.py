@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from sureflow.evaluate.results import Row
-from sureflow.report.findings import MEAN, Findings, region_name
+from sureflow.report.findings import INSIDE, MEAN, OUTSIDE, Findings, region_name
 from sureflow.report.reproductions import TableMaker
 from sureflow.report.tabular import Measured, Table
 
@@ -73,10 +73,13 @@ def leaderboard_table(findings: Findings) -> Table:
         seconds = Measured(findings.training_seconds(label), decimals=1)
         about = (*_about(findings, findings.described(label)), findings.runs(label)[-1])
         rows.append((findings.name(label), *about, *_pairs(findings, label, labels), seconds))
+    last = findings.both[-1]
+    order = f"error in the domain {findings.domain_name(last)}"
+    if last in (INSIDE, OUTSIDE):
+        order = "out-of-domain error (in-domain where no other runs were tested)"
     caption = (
-        "Every model of this study, ordered by out-of-domain error (in-domain where no other runs were tested): mean "
-        f"absolute error{_and_area(findings)}, over the whole field, in normalized space. Bold: the lowest error of a "
-        "column."
+        f"Every model of this study, ordered by {order}: mean absolute error{_and_area(findings)}, over the whole field, in "
+        "normalized space. Bold: the lowest error of a column."
     )
     domains = headings(findings, findings.columns)
     header = ("model", "error bars", "scaling; coordinates", "runs", *domains, "training (s)")

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import fnmatch
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -148,15 +149,20 @@ def _refuse_other_files(folder: Path, *, overwrite: bool) -> None:
 def alone_in(folder: Path) -> Iterator[None]:
     """Hold a folder that is written to; the lock ends with the process, whatever ends that."""
     with explain_writing(folder):
+        made = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / LOCK).open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                yield
             except BlockingIOError:
                 raise SureflowError(
                     f"another process is making the model in {folder}: wait for it, stop it, or choose another folder"
                 ) from None
-            yield
+            except BaseException:
+                if made and [path.name for path in folder.iterdir()] == [LOCK]:
+                    shutil.rmtree(folder)  # nothing came of it
+                raise
 
 
 def _forget_other_checkpoint(experiment: Experiment, training: Runs) -> None:

@@ -1,0 +1,91 @@
+"""All commands on runs of every kind of mesh, with equal results where they must be equal."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray
+
+import kinds_of_runs
+import sureflow
+
+
+@pytest.fixture
+def stores(tmp_path):
+    """The same problem as a block, as a volume, and on a mesh that moves."""
+    for kind in kinds_of_runs.KINDS:
+        kinds_of_runs.runs(kind).save(tmp_path / f"{kind}.zarr")
+    return tmp_path
+
+
+def test_from_runs_to_numbers(run, stores, monkeypatch):
+    monkeypatch.chdir(stores)
+    predicted, evaluated = {}, {}
+    for kind in kinds_of_runs.KINDS:
+        run("runs", "split", f"{kind}.zarr", "--test", "0.2", "-o", kind)
+        run("train", f"{kind}/train.zarr", "-o", f"{kind}/model", "--model", "interpolation")
+        assert "90 % intervals reach" in run("calibrate", f"{kind}/model", f"{kind}/train.zarr").out
+        assert "inside the training domain" in run(
+            "predict", f"{kind}/model", "angle=1.1", "thickness=0.41", "-o", f"{kind}.nc"
+        ).out  # fmt: skip
+        assert "interpolation" in run("info", f"{kind}/model").out
+        with xarray.open_dataset(f"{kind}.nc") as fields:
+            assert set(kinds_of_runs.AXES[kind]) <= set(fields.coords)
+            predicted[kind] = {str(name): np.ravel(values) for name, values in fields.data_vars.items()}
+        evaluated[kind] = json.loads(run("evaluate", f"{kind}/model", f"{kind}/test.zarr", "--json").out)
+    for kind in ("volume", "moving"):
+        assert predicted[kind].keys() == predicted["block"].keys()
+        for name, values in predicted["block"].items():
+            np.testing.assert_allclose(predicted[kind][name], values, rtol=1e-12, atol=0)
+        assert evaluated[kind] == evaluated["block"]
+    truth = kinds_of_runs.fields(np.array([[1.1, 0.41]]))
+    np.testing.assert_allclose(predicted["block"]["p"], truth["p"][0], rtol=0.02)
+
+
+def test_a_mesh_that_moves_is_predicted_where_it_is(run, stores, monkeypatch):
+    monkeypatch.chdir(stores)
+    run("train", "moving.zarr", "-o", "model", "--model", "interpolation")
+    run("predict", "model", "angle=1.1", "thickness=0.41", "-o", "fields.nc")
+    with xarray.open_dataset("fields.nc") as fields:
+        places = np.column_stack([fields.x.values.ravel(), fields.y.values.ravel()])
+    np.testing.assert_allclose(places, kinds_of_runs.centers(kinds_of_runs.nodes()) * 1.41, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", kinds_of_runs.KINDS)
+def test_points_are_given_by_the_axes_of_the_runs(run, refused, stores, monkeypatch, kind):
+    monkeypatch.chdir(stores)
+    run("train", f"{kind}.zarr", "-o", "model", "--model", "interpolation")
+    axes = kinds_of_runs.AXES[kind]
+    place = dict(zip(axes, (0.4, 0.5, 0.1), strict=False))
+    (stores / "points.csv").write_text(",".join(reversed(axes)) + "\n" + ",".join(str(place[a]) for a in reversed(axes)))
+    command = ("predict", "model", "angle=1.1", "thickness=0.41", "--points", "points.csv")
+    run(*command, "-o", "fields.csv")
+    columns = (stores / "fields.csv").read_text().splitlines()[0].split(",")
+    assert {*axes, "angle", "p", "p_std"} <= set(columns)
+    (stores / "points.csv").write_text("x,r\n0.4,0.5\n")
+    assert refused(*command) == f"points.csv has no column 'y'; needed: {', '.join(axes)}"
+
+
+@pytest.mark.parametrize("kind", kinds_of_runs.KINDS)
+def test_networks_learn_from_all_of_them(run, stores, monkeypatch, kind):
+    monkeypatch.chdir(stores)
+    small = ("model.encoder_width=4", "model.decoder_width=8", "model.decoder_layers=1", "members=1", "train.epochs=1")
+    run("train", f"{kind}.zarr", "-o", "model", "--model", "deeponet", *(f"--set={setting}" for setting in small))
+    field = sureflow.load("model").predict(angle=1.1, thickness=0.41)
+    assert np.isfinite(field.p).all()
+
+
+def test_archives_are_runs_like_any_other(run, stores, monkeypatch):
+    monkeypatch.chdir(stores)
+    at, corners = kinds_of_runs.conditions(), kinds_of_runs.nodes()
+    given = {"parameters.angle": at[:, 0], "parameters.thickness": at[:, 1], "nodes": corners}
+    values = {f"fields.{name}": field for name, field in kinds_of_runs.fields(at).items()}
+    np.savez("runs.npz", coordinates=kinds_of_runs.centers(corners), shape=kinds_of_runs.SHAPE, **given, **values)
+    for source in ("runs.npz", "block.zarr"):
+        run("train", source, "-o", f"{source}.model", "--model", "interpolation")
+        run("calibrate", f"{source}.model", source)
+        run("predict", f"{source}.model", "angle=1.1", "thickness=0.41", "-o", f"{source}.nc")
+    with xarray.open_dataset("runs.npz.nc") as one, xarray.open_dataset("block.zarr.nc") as other:
+        np.testing.assert_array_equal(one.p_std, other.p_std)
+    assert run("info", "runs.npz").out.startswith("30 runs over angle (0..2)")
+    assert json.loads(run("info", "runs.npz", "--json").out)["runs"] == 30

@@ -1,0 +1,112 @@
+"""`sureflow predict`: conditions and points in any way users may give them."""
+
+import re
+
+import numpy as np
+import pytest
+import xarray
+
+import kinds_of_runs
+import sureflow
+import synthetic
+
+FLIGHT = ("mach=25", "altitude_km=46")
+
+
+@pytest.fixture(scope="module")
+def flights(tmp_path_factory):
+    """A model of flights, calibrated by folds."""
+    folder = tmp_path_factory.mktemp("flights") / "model"
+    sureflow.fit(synthetic.runs(), "interpolation").save(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pulses(tmp_path_factory):
+    """A model of runs that are not flights."""
+    folder = tmp_path_factory.mktemp("pulses") / "model"
+    sureflow.fit(kinds_of_runs.runs("block"), "interpolation", calibrate=False).save(folder)
+    return folder
+
+
+@pytest.mark.parametrize("ending", ["nc", "zarr", "csv", "png", "vts"])
+def test_one_condition_in_every_format(run, refused, flights, tmp_path, ending):
+    command = ("predict", flights, *FLIGHT, "-o", f"fields.{ending}")
+    assert f"fields.{ending}: inside the training domain" in run(*command).out
+    assert (tmp_path / f"fields.{ending}").exists()
+    assert re.fullmatch(rf"fields.{ending} exists: .* \(--overwrite\)", refused(*command))
+    run(*command, "--overwrite")
+
+
+def test_a_file_holds_what_python_gives(run, flights, tmp_path):
+    run("predict", flights, "--mach=25", "--altitude=46", "-o", "fields.nc")
+    expected = sureflow.load(flights).predict(mach=25, altitude_km=46)
+    with xarray.open_dataset(tmp_path / "fields.nc") as found:
+        xarray.testing.assert_equal(found, expected)
+        assert found.attrs["verdict"] == "inside"
+
+
+def test_flags_and_values_say_the_same(run, flights):
+    said = [
+        run("predict", flights, *given).out
+        for given in (FLIGHT, ("--mach", "25", "--altitude", "46"), ("--mach", "25", "altitude_km=46"))
+    ]
+    assert said[0] == said[1] == said[2]
+    assert re.search(r"stand_off +\S+ \+- \S+ nose radii", said[0])
+    assert "one standard deviation" in said[0]
+
+
+def test_runs_that_are_not_flights_have_no_quantities(run, pulses):
+    ended = run("predict", pulses, "angle=1.1", "thickness=0.41")
+    assert ended.out == "inside the training domain\nerror bars: uncalibrated: the model's own\n"
+
+
+def test_many_conditions_at_points(run, flights, tmp_path):
+    (tmp_path / "list.csv").write_text("remark, altitude_km, mach\nfirst,30,12\nsecond,40,33\n")
+    (tmp_path / "points.csv").write_text("x,r\n0.3,1.2\n-0.2,0.5\n0.9,1.8\n")
+    ended = run("predict", flights, "--conditions", "list.csv", "--points", "points.csv", "-o", "out.zarr")
+    assert "1 of 2 conditions are extrapolated" in ended.out
+    found = xarray.open_zarr(tmp_path / "out.zarr", consolidated=False)
+    assert found.u1.shape == (2, 3)
+    np.testing.assert_array_equal(found.mach, [12, 33])
+
+
+def test_refusals_name_the_option_that_answers(run, refused, flights):
+    far = ("predict", flights, "mach=39", "altitude_km=20")
+    sentence = refused(*far)
+    assert sentence.startswith("refused: mach=39 is outside 10..30")
+    assert sentence.endswith("(--extrapolate)")
+    assert "answered only because of --extrapolate: mach=39" in run(*far, "--extrapolate").out
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ([], "give either one condition, as in mach=25 altitude_km=46, or --conditions with a CSV file"),
+        (["mach=25"], "this model takes mach, altitude_km; given: mach"),
+        (["mach=25", "altitude=46"], "this model takes mach, altitude_km; given: mach, altitude"),
+        (["mach=fast", "altitude_km=46"], "mach='fast' is not a finite number"),
+        (["mach=nan", "altitude_km=46"], "mach='nan' is not a finite number"),
+        (["mach", "25"], "'mach' must read name=value, as in mach=25"),
+        (["mach=25", "--mach=25"], "mach is given twice: give it once"),
+        (["--conditions=none.csv"], "none.csv cannot be read (No such file or directory)"),
+        ([*FLIGHT, "--points=far.csv"], "1 of 1 points lie outside the mesh"),
+        (["--conditions=far.csv"], "far.csv has no column 'mach'; needed: mach, altitude_km"),
+        (["--conditions=long.csv"], "long.csv cannot be read (Expected 2 fields in line 2, saw 3)"),
+        (["--conditions=text.csv"], "text.csv: altitude_km='abc' is not a finite number in row 2"),
+        (["--conditions=gap.csv"], "gap.csv: altitude_km is missing in row 1"),
+        (["--conditions=head.csv"], "head.csv has no rows below its header: give at least one"),
+        (["--conditions=empty.csv"], "empty.csv has no column 'mach'"),
+        (["--conditions=far.csv", "mach=25"], "give either one condition"),
+        ([*FLIGHT, "-o", "fields.txt"], "fields.txt: the ending '.txt' is not one of"),
+    ],
+)
+def test_mistakes(refused, flights, tmp_path, more, sentence):
+    (tmp_path / "far.csv").write_text("x,r\n9,9\n")
+    (tmp_path / "long.csv").write_text("mach,altitude_km\n12,20,30\n")
+    (tmp_path / "text.csv").write_text("mach,altitude_km\n12,20\n12,abc\n")
+    (tmp_path / "gap.csv").write_text("mach,altitude_km\n12,\n")
+    (tmp_path / "head.csv").write_text("mach,altitude_km\n")
+    (tmp_path / "empty.csv").write_text("")
+    assert refused("predict", flights, *more).startswith(sentence)
+    assert not (tmp_path / "fields.txt").exists()
