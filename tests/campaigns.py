@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from sureflow.campaign.continuation import Outcome
-from sureflow.campaign.run import Case, Options, campaign_contents, run_campaign
-from sureflow.campaign.settings import Campaign
+from sureflow.campaign.campaign import Campaign
+from sureflow.campaign.continuation import Computed
+from sureflow.campaign.run import Case, Options, run_campaign
+from sureflow.data.run_store import RunStore
 from sureflow.data.schema import Status
-from sureflow.data.store import RunStore
+from sureflow.flow.solution import RECORD_NAMES
 
 TINY = {
     "conditions": [{"mach": [18.0, 20.0, 22.0], "altitude_km": [40.0, 46.0]}],
@@ -49,14 +50,14 @@ class FakeSolver:
         self.solved: list[tuple[float, float]] = []
         self.lock = threading.Lock()
 
-    def __call__(self, case: Case) -> Outcome:
+    def __call__(self, case: Case) -> Computed:
         key = (case.condition.mach, case.condition.altitude_km)
         with self.lock:
             self.solved.append(key)
         seed = np.random.default_rng([int(1000 * value) for value in key]).random((4, *case.mesh.shape))
         fields = seed if case.start is None else np.sin(9.0 * case.start.fields) + seed
         record = dict.fromkeys(self.names, key[0])
-        return Outcome(fields, record, self.ends.get(key, Status.CONVERGED), seconds=0.0)
+        return Computed(fields, record, self.ends.get(key, Status.CONVERGED), seconds=0.0)
 
 
 class Inline(Executor):
@@ -86,7 +87,7 @@ def crew(executor: Executor):
 
 
 def fake_solver(campaign: Campaign, ends: dict[tuple[float, float], Status] | None = None) -> FakeSolver:
-    return FakeSolver(campaign_contents(campaign, campaign.build_mesh()).record, ends)
+    return FakeSolver(RECORD_NAMES, ends)
 
 
 def run(

@@ -1,6 +1,8 @@
 """Flow fields from few CFD runs, at once, with error bars that can be trusted."""
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,6 +46,14 @@ __all__ = [
 ]
 
 
+class FrontDoor(ModuleType):
+    """The package, whose `evaluate` stays the function after the folder of that name was imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in PUBLIC and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
 def __getattr__(name: str) -> Any:
     if name not in PUBLIC:
         raise AttributeError(f"module 'sureflow' has no attribute {name!r}")
@@ -53,3 +63,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted((*globals(), *PUBLIC))
+
+
+sys.modules[__name__].__class__ = FrontDoor

@@ -183,8 +183,6 @@ def read_preset(package: str, preset: str) -> dict[str, Any]:
     names = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
     if preset not in names:
         nearest = difflib.get_close_matches(preset, names, n=1, cutoff=0.4)
-        hint = f"did you mean {nearest[0]}? " if nearest else ""
-        raise SureflowError(
-            f"preset {shortened(preset)!r} is not one of {', '.join(names)}; {hint}A path of a TOML file ends in .toml"
-        )
+        hint = f"; did you mean {nearest[0]}?" if nearest else ", and no path of a TOML file (.toml)"
+        raise SureflowError(f"preset {shortened(preset)!r} is not one of {', '.join(names)}{hint}")
     return parse_toml((folder / f"{preset}.toml").read_text(encoding="utf-8"), f"preset {preset}")

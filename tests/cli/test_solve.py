@@ -7,7 +7,8 @@ import xarray as xr
 from typer.testing import CliRunner
 
 from sureflow.cli import app
-from sureflow.cli.solve import parse_cells, refuse_to_overwrite
+from sureflow.cli.inputs import parse_cells
+from sureflow.cli.solve import refuse_to_overwrite
 from sureflow.errors import SureflowError
 
 COARSE = ["solve", "--mach", "20", "--altitude", "40", "--cells", "32x32", "--wall-spacing", "1e-4"]

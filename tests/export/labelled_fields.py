@@ -16,8 +16,8 @@ def prediction(kind: str, *, bars: bool = True, axes: str | None = None) -> xarr
     names = axes or "xyz"[: geometry.points.shape[1]]
     location = "points" if kind.endswith("points") else "cells"
     header = Header(
-        parameters=({"name": "angle", "unit": "deg"},),  # type: ignore[arg-type]
-        fields=({"name": "T", "unit": "K"},),  # type: ignore[arg-type]
+        parameters=({"name": "angle", "unit": "deg"},),
+        fields=({"name": "T", "unit": "K"},),
         axes=tuple(names),
         location=location,
         made_by={"gas": {"model": "perfect"}},
@@ -28,7 +28,7 @@ def prediction(kind: str, *, bars: bool = True, axes: str | None = None) -> xarr
     if bars:
         fields["T_std"] = (dims, 0.01 * values, {"units": "K", "long_name": "standard deviation of the temperature"})
         fields["T_interval90"] = (dims, 0.02 * values, {"units": "K"})
-    coordinates = mesh_labels(header, topology, [geometry], of_cases=False) | {"angle": 4.0}
+    coordinates = mesh_labels(header, topology, [geometry], of_cases=False) | {"angle": ((), 4.0, {"units": "deg"})}
     return xarray.Dataset(fields, coordinates, {"verdict": "inside", "bars": "calibrated"})
 
 
@@ -52,7 +52,9 @@ def mesh(kind: str) -> tuple[Topology, Geometry]:
     if kind.startswith("block"):
         return Topology((4, 6)), Geometry(nodes if kind == "block-points" else _centers(grid), nodes)
     corner = (np.arange(4)[:, None] * 7 + np.arange(6)).ravel()
-    triangles = np.concatenate([np.stack([corner, corner + 1, corner + 8], 1), np.stack([corner, corner + 8, corner + 7], 1)])
+    triangles = np.concatenate(
+        [np.stack([corner, corner + 1, corner + 8], 1), np.stack([corner, corner + 8, corner + 7], 1)]
+    )
     cells = Cells(triangles.ravel(), np.arange(0, triangles.size + 1, 3), np.full(len(triangles), 5))
     return Topology(cells=cells), Geometry(nodes if kind.endswith("points") else nodes[triangles].mean(axis=1), nodes)
 

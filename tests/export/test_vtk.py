@@ -35,7 +35,9 @@ def test_velocities_are_a_vector(tmp_path):
     np.testing.assert_allclose(vector, expected)
 
 
-@pytest.mark.parametrize(("kind", "ending", "words"), [("points", ".vts", "write .vtu"), ("block", ".vtu", "write .vts")])
+@pytest.mark.parametrize(
+    ("kind", "ending", "words"), [("points", ".vts", "write .vtu"), ("block", ".vtu", "write .vts")]
+)
 def test_the_wrong_ending_says_the_right_one(tmp_path, kind, ending, words):
     with pytest.raises(SureflowError, match=words):
         write_dataset(labelled_fields.prediction(kind), tmp_path / f"fields{ending}")

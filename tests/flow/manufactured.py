@@ -127,7 +127,7 @@ def error(n: int, axisymmetric: bool, viscous: bool) -> tuple[float, float]:
     """Mean absolute error of (rho, u, v, p) on n x n cells, and the largest rate of change that is left."""
     mesh = wavy_mesh(n, axisymmetric)
     geometry = metrics(mesh)
-    units = Units(SyrupGas(PerfectGas(gas_constant=1.0), jnp.asarray(0.02)), jnp.asarray(1.0), jnp.asarray(1.0))
+    units = Units(SyrupGas(PerfectGas(gas_constant=1.0), jnp.asarray(0.015)), jnp.asarray(1.0), jnp.asarray(1.0))
     node = np.stack([mesh.node_x, mesh.node_r])
     at_i, at_j = 0.5 * (node[:, 1:] + node[:, :-1]), 0.5 * (node[:, :, 1:] + node[:, :, :-1])
     sides = Boundaries(

@@ -107,7 +107,7 @@ def test_a_fitted_model_is_its_arrays(name):
     np.testing.assert_array_equal(found.std, expected.std)
     arrays = dict(fitted.arrays())
     arrays.pop(next(iter(arrays)))
-    with pytest.raises(SureflowError, match="has the arrays|lacks tensor"):
+    with pytest.raises(SureflowError, match=r"has the arrays|lacks tensor"):
         quick(name).restore(arrays, sizes)
 
 
@@ -166,7 +166,7 @@ def test_samples_of_an_ensemble_are_its_members(surrogates):
     asked = np.array([[17.0, 33.0]])
     predicted, samples = surrogates["networks"].predictive(asked), surrogates["networks"].samples(asked, 100)
     assert samples.shape == (2, *predicted.mean.shape)
-    np.testing.assert_allclose(samples.mean(axis=0), predicted.mean, rtol=1e-5)
+    np.testing.assert_allclose(samples.mean(axis=0), predicted.mean, rtol=1e-5, atol=1e-6 * samples.max())
     np.testing.assert_allclose(samples.std(axis=0), predicted.parts["epistemic"], rtol=1e-3, atol=1e-6 * samples.max())
 
 
@@ -186,13 +186,13 @@ def test_points_on_the_mesh_agree_with_the_mesh(surrogates, name):
         assert difference.max() < 0.05 * np.ptp(field[variable].values)
 
 
-@each_model
+@each_whole_field_model
 def test_a_constant_parameter_changes_nothing(name):
     given, asked = view(), view().inputs[:3] + 0.1
     wider = replace(given, inputs=np.column_stack([given.inputs, np.zeros(len(given.inputs))]))
     expected = quick(name).fit(given).predict(asked, given.coordinates)
     found = quick(name).fit(wider).predict(np.column_stack([asked, [0.0, 0.0, 5.0]]), given.coordinates)
-    if name in ("interpolation", "pod-gp"):  # the initial weights of the others depend on the number of parameters
+    if name != "pod-deeponet":  # whose initial weights depend on the number of parameters
         np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-6, atol=1e-9)
     assert np.isfinite(found.std).all()
 

@@ -45,7 +45,7 @@ def findings(
     data = {
         "checksum": "0" * 64,
         "runs": {"train": 60, "test": dict.fromkeys(domains, 24), "left_out": {}, "not_converged": {"failed": 2}},
-        "space": {"mean": [0.0] * len(fields), "std": [10.0 ** n for n in range(len(fields))]},
+        "space": {"mean": [0.0] * len(fields), "std": [10.0**n for n in range(len(fields))]},
         "shown": dict(zip(parameters, conditions[0].tolist(), strict=True)),
         "fields": fields,
         "parameters": parameters,
@@ -71,14 +71,24 @@ def _maps(rng, mesh: str, n_fields: int, bars: bool) -> dict[str, np.ndarray]:
         return {}
     if mesh == "tetrahedra":
         nodes = rng.random((40, 3))
-        maps = {"connectivity": rng.integers(0, 40, 400), "offsets": np.arange(0, 401, 4), "cell_types": np.full(100, 10)}
+        maps = {
+            "connectivity": rng.integers(0, 40, 400),
+            "offsets": np.arange(0, 401, 4),
+            "cell_types": np.full(100, 10),
+        }
         count = 100
     else:
         radius, angle = np.meshgrid(np.linspace(1, 3, 13), np.linspace(0, 2 * np.pi, 41)[:-1], indexing="ij")
         nodes = np.column_stack([(radius * np.cos(angle)).ravel(), (radius * np.sin(angle)).ravel()])
         corner = np.arange(12 * 40).reshape(12, 40)
-        quads = np.stack([corner, np.roll(corner, -1, 1), np.roll(corner, -1, 1) + 40, corner + 40], axis=-1).reshape(-1, 4)
-        maps = {"connectivity": quads.ravel(), "offsets": np.arange(0, quads.size + 1, 4), "cell_types": np.full(480, 9)}
+        quads = np.stack([corner, np.roll(corner, -1, 1), np.roll(corner, -1, 1) + 40, corner + 40], axis=-1).reshape(
+            -1, 4
+        )
+        maps = {
+            "connectivity": quads.ravel(),
+            "offsets": np.arange(0, quads.size + 1, 4),
+            "cell_types": np.full(480, 9),
+        }
         count = 480
     axes = "xyz"[: nodes.shape[1]]
     centers = nodes[maps["connectivity"].reshape(count, 4)].mean(axis=1)

@@ -103,7 +103,9 @@ def bow_shock(shape: tuple[int, int] = (12, 16)) -> tuple[np.ndarray, tuple[np.n
     """Four fields behind a tanh shock before a circle, and the nodes of a quarter of a ring from radius 1 (the wall) to 2."""
     eta, xi = np.meshgrid(*((np.arange(n) + 0.5) / n for n in shape), indexing="ij")
     behind = 0.5 * (1 - np.tanh(8 * (eta - 0.35 - 2.0 / 25.0 - 0.1 * xi)))
-    fields = [7925 * (1 - 0.9 * behind), 0.4 * 7925 * behind * np.sin(np.pi * xi), 1.2 * np.exp(-46 / 7) * (1 + 4 * behind), 250 * (1 + 62.5 * behind)]
+    velocity, density = 317.0 * 25.0, 1.2 * np.exp(-46 / 7)
+    u1, u2 = velocity * (1 - 0.9 * behind), 0.4 * velocity * behind * np.sin(np.pi * xi)
+    fields = [u1, u2, density * (1 + 4 * behind), 250.0 * (1 + 62.5 * behind)]
     edges = (np.linspace(1.0, 2.0, shape[0] + 1), np.linspace(0.0, np.pi / 2, shape[1] + 1))
     radius, angle = np.meshgrid(*edges, indexing="ij")
     return np.stack(fields), (1.0 - radius * np.cos(angle), radius * np.sin(angle))

@@ -1,55 +1,56 @@
 import numpy as np
 import pytest
 
-from sureflow.flow.mesh import MeshSettings, SphereCone, body_mesh
+from report.synthetic_study import bow_shock
+from sureflow.data.meshes import Geometry, Topology
+from sureflow.export.field_mesh import FieldMesh
+from sureflow.report.canvas import Plane, cell_areas, draw_fields, largest_seen
 from sureflow.report.figures import (
     Curve,
-    cell_areas,
     draw_campaign,
-    draw_fields,
     draw_residual,
     draw_surface,
     edges,
-    flow_panels,
-    largest_seen,
+    parameter_label,
     save,
+    symbol,
 )
+from sureflow.report.plot import flow_panel
+
+UNITS = {"u1": "m/s", "u2": "m/s", "rho": "kg/m3", "T": "K"}
 
 
-@pytest.fixture(scope="module")
-def mesh():
-    return body_mesh(SphereCone(), MeshSettings(cells=(16, 12), wall_spacing=1e-3))
+def plane() -> Plane:
+    """A quarter of a ring around a circle, a body of revolution."""
+    _, nodes = bow_shock()
+    centers = [0.25 * (a[1:, 1:] + a[1:, :-1] + a[:-1, 1:] + a[:-1, :-1]) for a in nodes]
+    return Plane(FieldMesh(("x", "r"), ("m", "m"), "cells", Topology((12, 16)), Geometry.blocks(centers, nodes)))
 
 
-def some_fields(mesh) -> np.ndarray:
-    return 1.0 + np.random.default_rng(0).random((4, *mesh.shape))
+def panels() -> list:
+    fields, _ = bow_shock()
+    return [flow_panel(name, unit, values) for (name, unit), values in zip(UNITS.items(), fields, strict=True)]
 
 
 @pytest.mark.parametrize("mirror", [False, True])
-def test_fields_have_equal_axes_units_and_every_cell(mesh, mirror, tmp_path):
-    panels = flow_panels(some_fields(mesh))
-    figure, again = (draw_fields(mesh.node_x, mesh.node_r, panels, title="Mach", mirror=mirror) for _ in range(2))
-    panels = [axis for axis in figure.axes if axis.get_title(loc="left")]
-    assert [panel.get_title(loc="left").rpartition(" ")[2] for panel in panels] == [
-        "(km/s)",
-        "(km/s)",
-        "(g/m³)",
-        "(kK)",
-    ]
-    for panel in panels:
-        assert panel.get_aspect() == 1.0
-        assert len(panel.collections[0].get_array().ravel()) == 16 * 12
-        assert (panel.get_ylim()[0] < 0) == mirror
-    assert panels[-1].get_xlabel() == "$x$ (m)"
+def test_fields_have_equal_axes_units_and_every_cell(mirror, tmp_path):
+    figure, again = (draw_fields(plane(), panels(), title="Mach", mirror=mirror) for _ in range(2))
+    drawn = [axis for axis in figure.axes if axis.get_title(loc="left")]
+    assert [axis.get_title(loc="left").rpartition(" ")[2] for axis in drawn] == ["(km/s)", "(km/s)", "(g/m³)", "(kK)"]
+    for axis in drawn:
+        assert axis.get_aspect() == 1.0
+        assert len(axis.collections[0].get_array().ravel()) == 16 * 12
+        assert (axis.get_ylim()[0] < 0) == mirror
+    assert drawn[-1].get_xlabel() == "$x$ (m)"
     save(figure, tmp_path / "fields.png")
     save(again, tmp_path / "again.png")
     assert (tmp_path / "fields.png").read_bytes() == (tmp_path / "again.png").read_bytes()
 
 
-def test_fields_with_gaps_are_drawn(mesh, tmp_path):
-    fields = some_fields(mesh)
-    fields[:, 3, 3] = np.nan
-    save(draw_fields(mesh.node_x, mesh.node_r, flow_panels(fields)[:3]), tmp_path / "fields.png")
+def test_fields_with_gaps_are_drawn(tmp_path):
+    some = panels()
+    some[0].values[3, 3] = np.nan
+    save(draw_fields(plane(), some[:3]), tmp_path / "fields.png")
 
 
 def test_areas_add_up_to_the_layer():
@@ -87,6 +88,26 @@ def test_a_campaign_is_tiles_or_squares(scattered, tmp_path):
     assert np.asarray(drawn.get_array()).size == len(conditions)
     assert "converged: " in " ".join(text.get_text() for text in figure.axes[0].get_legend().get_texts())
     save(figure, tmp_path / "campaign.png")
+
+
+@pytest.mark.parametrize(("n_parameters", "panels"), [(1, 1), (3, 2), (5, 4)])
+def test_a_campaign_has_any_number_of_parameters(n_parameters, panels, tmp_path):
+    conditions = np.random.default_rng(0).random((7, n_parameters))
+    labels = [f"p{n} (K)" for n in range(n_parameters)]
+    figure = draw_campaign(conditions, np.ones(7, int), labels=labels)
+    assert len(figure.axes) == panels
+    assert {axis.get_xlabel() for axis in figure.axes} == {"p0 (K)"}
+    assert [axis.get_ylabel() for axis in figure.axes] == (labels[1:] or [""])
+    save(figure, tmp_path / "campaign.png")
+
+
+def test_names_are_written_as_people_do():
+    assert [parameter_label(name, unit) for name, unit in (("mach", ""), ("altitude_km", "km"))] == [
+        "Mach number",
+        "altitude (km)",
+    ]
+    assert parameter_label("wall_temperature", "K") == "wall temperature (K)"
+    assert (symbol("u1"), symbol("T"), symbol("k_t"), symbol("a$b$")) == ("$u_1$", "$T$", "k_t", r"a\$b\$")
 
 
 def test_edges_are_halfway():

@@ -1,47 +1,23 @@
+"""The report of studies of any kind, without a reproduction."""
+
 import json
-import shutil
-from html.parser import HTMLParser
+from dataclasses import replace
 
-import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from report import synthetic_study
-from sureflow.cli import app
+from report import general_study, synthetic_study
+from report.pages import Page
 from sureflow.errors import SureflowError
-from sureflow.report.claims import judge_all
 from sureflow.report.findings import Findings
 from sureflow.report.headline import headline
 from sureflow.report.page import render, write_report
 from sureflow.report.planes import case_means
+from sureflow.report.reproductions import REPRODUCTIONS
 from sureflow.report.sections import SECTIONS, times
 from sureflow.report.study_figures import draw_study
 from sureflow.report.study_tables import all_tables
 
-VOID = {"meta", "img", "br"}
-
-
-class Page(HTMLParser):
-    """What a page holds; refuses tags that do not close."""
-
-    def __init__(self, page: str):
-        super().__init__()
-        self.open, self.sources, self.headings, self.words = [], [], [], ""
-        self.feed(page)
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        if tag not in VOID:
-            self.open.append(tag)
-        self.sources += [value for name, value in attrs if name in ("src", "href") and value]
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words += data
-        if self.open and self.open[-1] == "h2":
-            self.headings.append(data)
+DOMAINS = {"random": ("in_domain",), "outside": ("in_domain", "fast", "out_of_domain"), "named": ("cruise", "landing")}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -52,129 +28,113 @@ def _coarse_pictures():
         yield
 
 
-@pytest.fixture(scope="module")
-def study(tmp_path_factory):
-    """A complete made-up study with its report."""
-    folder = synthetic_study.write(tmp_path_factory.mktemp("study"), synthetic_study.findings())
-    write_report(folder)
-    return folder
+def rendered(findings: Findings) -> Page:
+    """The page without its pictures."""
+    return Page(render(findings, {}, all_tables(findings)))
 
 
-def test_the_page_is_whole_and_needs_nothing_else(study):
-    page = Page((study / "report.html").read_text())
-    assert page.headings == list(SECTIONS)
+@pytest.mark.parametrize(
+    ("mesh", "bars"),
+    [("triangles", True), ("triangles", False), ("points", True), ("tetrahedra", True), ("none", False)],
+)
+def test_a_study_of_any_runs_has_a_report(tmp_path, mesh, bars):
+    findings = general_study.findings(bars=bars, mesh=mesh)
+    folder = synthetic_study.write(tmp_path, findings)
+    page = Page(write_report(folder).read_text())
+    assert page.headings == [title for title in SECTIONS if title != "Training"]
     assert all(source.startswith(("data:image/png;base64,", "#")) for source in page.sources)
-    assert "No figure here" not in page.words
-    assert "512 freshly drawn random" in page.words
-    assert "12 from low Mach" in page.words
-    assert "sha256:000" in page.words
-    assert "Computed fields at Mach 24 and 44 km" in page.words
-    assert "An error of 0.01 is 0.0100 m/s in u1" in page.words
-    assert "diverged" in page.words
+    assert "the paper" not in page.words.lower()
+    assert "An error of 0.01 is 0.0100 in pressure_coefficient, 0.100 K in T" in page.words
+    figures = {path.stem for path in (folder / "figures").iterdir()}
+    drawn = mesh in ("triangles", "points")
+    assert {"relative_errors", "error_plane"} <= figures
+    assert ("fields" in figures, "spatial" in figures) == (drawn, drawn and bars)
+    assert ("calibration_curves" in figures, "coverage_plane" in figures) == (bars, bars)
+    assert ("has error bars" in page.words) != bars
+    assert ("these fields have the axes x, y, z" in page.words) == (mesh == "tetrahedra")
 
 
-def test_figures_and_tables_lie_beside_the_page(study):
-    figures = {path.name for path in (study / "figures").iterdir()}
-    drawn = {name for name, figure in draw_study(Findings.read(study)).items() if figure is not None}
-    assert figures == {f"{name}{suffix}" for name in drawn for suffix in (".png", ".pdf")}
-    assert {"fields", "relative_errors", "miscalibration", "spatial_u1", "evidential_std", "error_plane"} <= drawn
-    assert {path.suffix for path in (study / "tables").iterdir()} == {".csv", ".md", ".tex"}
-    assert "0.0378" in (study / "tables/appendix.csv").read_text()
+@pytest.mark.parametrize("n_parameters", [1, 2, 4])
+@pytest.mark.parametrize("domains", DOMAINS)
+def test_domains_and_parameters_may_be_any(domains, n_parameters):
+    parameters = dict(zip("abcd"[:n_parameters], ("K", "", "m", "s"), strict=False))
+    findings = general_study.findings(parameters, domains=DOMAINS[domains], mesh="none")
+    page, figures = rendered(findings), draw_study(findings)
+    for name in ("error_plane", "coverage_plane", "relative_errors", "miscalibration", "calibration_curves"):
+        assert figures[name] is not None, name
+    panels = figures["error_plane"].axes
+    expected = {"a (K)"} if n_parameters <= 2 else {"a (K)", "b", "c (m)", "d (s)"}  # of two, the other goes up
+    assert {axis.get_xlabel() for axis in panels} - {""} == expected
+    for domain in DOMAINS[domains]:
+        assert findings.domain_name(domain) in page.words
 
 
-def test_the_report_is_the_same_when_made_again_and_removes_what_it_made_alone(study, tmp_path):
-    shutil.copytree(study, tmp_path, dirs_exist_ok=True)
-    study = tmp_path
-    (study / "figures/mine.png").write_bytes(b"a user's")
-    before = {path: path.read_bytes() for path in study.rglob("*") if path.is_file()}
-    (study / "tables/draws.md").write_text("of an earlier study with other draws")
-    done = CliRunner().invoke(app, ["report", str(study)])
-    assert done.exit_code == 0, done.output
-    assert done.output.strip().endswith("report.html")
-    assert {path: path.read_bytes() for path in study.rglob("*") if path.is_file()} == before
+def test_errors_are_in_physical_units_where_these_are_known():
+    findings = general_study.findings()
+    table = all_tables(findings)["errors"]
+    assert table.header == ("model", "domain", "pressure_coefficient", "T (K)", "k_t (m2/s2)")
+    error = findings.value("mae", "pod-gp", "in_domain", "k_t")
+    assert table.rows[1][-1].value == pytest.approx(100 * error)
+    del findings.results.data["fields"]
+    table = all_tables(Findings(findings.results))["errors"]
+    assert table.header[-1] == "k_t"
+    assert table.rows[1][-1].value == error
+    assert "normalized" in table.caption
 
 
-def test_the_headline_follows_the_numbers():
-    findings = synthetic_study.findings()
-    first, second = headline(findings, judge_all(findings))
-    assert "has the lowest error and the best calibration" in first
-    assert "the paper's main claim holds" in first
-    assert second.startswith(
-        "The model that `sureflow train` takes by default, here pod-gp, has a mean absolute error of"
-    )
-    swapped = synthetic_study.findings("deterministic", "mve", "evidential", "ensemble")
-    worse = [r | {"mae": 9.0} if r["label"] == "ensemble" else r for r in swapped.results.rows]
-    swapped.results.rows[:] = worse
-    first, second = headline(swapped, judge_all(swapped))
-    assert "does not hold as it stands" in first
-    assert second.startswith("Of 21 claims")
+def test_models_and_scalings_of_users_keep_their_names():
+    rows = {row[0]: row for row in all_tables(general_study.findings())["leaderboard"].rows}
+    assert rows["my-model"][1:4] == ("calibrated", "my-scaling; x, y", 60)
+    assert rows["Interpolation (default)"][2] == "my-scaling"
 
 
-@pytest.mark.parametrize("labels", [(), ("deterministic",), ("mve", "evidential")])
-def test_missing_pieces_are_named_and_break_nothing(labels):
-    findings = synthetic_study.findings(*labels, complete=False)
-    figures = draw_study(findings)
-    drawn = {name for name, figure in figures.items() if figure is not None}
-    assert "fields" not in figures  # without maps, pictures of earlier ones stay
-    page = Page(render(findings, {}, all_tables(findings)))
-    assert page.headings == list(SECTIONS)
-    assert drawn <= {"relative_errors", "miscalibration", "learning_curves"}
-    assert "No figure here" in page.words
-    assert "provenance.json is missing" in page.words
+def test_the_headline_is_about_the_default_and_the_best():
+    findings = general_study.findings()
+    (only,) = headline(findings)
+    assert only.startswith("The model that `sureflow train` takes by default, here interpolation, has a mean absolute")
+    for row in findings.results.rows:
+        row["mae"] *= 0.1 if row["label"] == "pod-gp" else 1.0
+    default, best = headline(Findings(findings.results))
+    assert default == only
+    assert best.startswith("POD-GP, from 60 training runs, has the lowest mean absolute error in-domain of this study")
+    without = [row for row in findings.results.rows if not row.get("default")]
+    assert headline(Findings(replace(findings.results, rows=without))) == [best]
 
 
-def test_without_the_paper_s_models_nothing_is_said_of_the_paper():
-    findings = synthetic_study.findings("interpolation", complete=False)
-    page = Page(render(findings, {}, all_tables(findings)))
-    assert page.headings == [name for name in SECTIONS if "paper" not in name and name != "Training settings"]
-    assert "Leon" not in page.words
-    assert headline(findings, judge_all(findings))[0].startswith(
-        "Interpolation, from 205 training runs, has the lowest mean absolute error"
-    )
+def test_a_study_without_rows_says_so():
+    findings = general_study.findings(mesh="none")
+    empty = Findings(replace(findings.results, rows=[], cases=[], curves=[]))
+    page = rendered(empty)
+    assert "This study has no results." in page.words
+    assert not any(draw_study(empty).values())
 
 
-def test_without_outer_domains_figures_have_no_empty_panels():
-    findings = synthetic_study.findings()
-    for rows in (findings.results.rows, findings.results.curves):
-        rows[:] = [row for row in rows if row["domain"] == "in_domain"]
-    drawn = draw_study(findings)
-    for name in ("relative_errors", "miscalibration", "calibration_curves", "learning_curves"):
-        figure = drawn[name]
-        assert figure is not None
-        assert [axis.get_title(loc="left") for axis in figure.axes] == ["in-domain"], name
-
-
-def test_error_and_standard_deviation_share_a_color_scale():
-    figure = draw_study(synthetic_study.findings())["spatial"]
-    assert figure is not None
-    panels = [axis for axis in figure.axes if axis.get_title(loc="left")]
-    for error, std in zip(panels[::2], panels[1::2], strict=True):
-        assert error.collections[0].get_clim() == std.collections[0].get_clim()
-
-
-def test_the_default_model_is_called_by_what_it_is():
-    findings = synthetic_study.findings("interpolation", complete=False)
-    rows = [row | {"label": "default", "default": True} for row in findings.results.rows]
-    findings.results.rows[:] = rows
-    findings.results.configuration["models"] = [{"label": "default", "calibrate": True, "runs": 16}]
-    assert findings.name("default") == "Interpolation, calibrated (default, 16 runs)"
+def test_the_best_six_models_are_compared_and_the_default():
+    findings = general_study.findings(mesh="none")
+    rows = [row | {"label": f"m{n}", "mae": n * row["mae"]} for row in findings.results.rows for n in range(1, 9)]
+    rows = [row | {"default": False} for row in rows] + [row for row in findings.results.rows if row.get("default")]
+    for row in rows:
+        row["mae"] *= 100.0 if row.get("default") else 1.0
+    many = Findings(replace(findings.results, rows=rows))
+    assert len(many.shown) == 6
+    assert {"default", "m1", "m2"} <= set(many.shown)
+    assert len(all_tables(many)["leaderboard"].rows) == 9
 
 
 def test_names_from_a_study_are_escaped():
-    findings = synthetic_study.findings("ensemble", complete=False)
+    findings = general_study.findings()
     for row in findings.results.rows:
-        row["label"] = "<script>alert(1)</script>"
+        row["label"], row["model"] = "<script>alert(1)</script>", "$x$"
     page = render(findings, {}, all_tables(findings))
     assert "<script>" not in page
+    assert draw_study(findings)["relative_errors"] is not None
 
 
-def test_a_run_counts_once_on_the_plane():
-    findings = synthetic_study.findings("ensemble")
-    once = case_means(findings, "ensemble", "mae")
-    corner = [row for row in findings.results.cases if (row["mach"], row["altitude_km"]) == (10.0, 20.0)]
-    findings.results.cases.extend(row | {"domain": "low_altitude"} for row in corner)
-    assert case_means(findings, "ensemble", "mae") == once
-    assert once[10.0, 20.0] == pytest.approx(np.mean([row["mae"] for row in corner]))
+def test_a_run_of_two_domains_counts_once():
+    findings = general_study.findings({"a": "", "b": ""})
+    once = case_means(findings, "default", "mae")
+    findings.results.cases.extend(row | {"domain": "corner"} for row in list(findings.results.cases))
+    assert case_means(findings, "default", "mae") == once
 
 
 def test_times_are_summed_by_kind_of_stage():
@@ -197,7 +157,7 @@ def test_times_are_summed_by_kind_of_stage():
     ],
 )
 def test_damaged_files_are_named(tmp_path, name, content, words):
-    folder = synthetic_study.write(tmp_path, synthetic_study.findings("ensemble"))
+    folder = synthetic_study.write(tmp_path, general_study.findings())
     (folder / name).write_bytes(content)
     with pytest.raises(SureflowError, match=f"{name}.*{words}"):
         write_report(folder)
@@ -208,23 +168,9 @@ def test_a_folder_without_a_study_is_refused(tmp_path):
         write_report(tmp_path)
 
 
-def test_other_draws_of_the_test_runs_give_the_ranking_error_bars():
-    kinds = ("deterministic", "ensemble")
-    findings = synthetic_study.findings(*kinds)
-    results = findings.results
-    for seed, worse in ((1, 1.2), (2, 0.9)):
-        for kind in kinds:
-            entry = next(entry for entry in results.configuration["models"] if entry["label"] == kind)
-            results.configuration["models"].append(entry | {"label": f"{kind}-split={seed}", "split_seed": seed})
-            own = [row for row in results.rows if row["label"] == kind]
-            results.rows.extend(row | {"label": f"{kind}-split={seed}", "mae": worse * row["mae"]} for row in own)
-    tables = all_tables(Findings(results))
-    deterministic, ensemble = tables["draws"].rows
-    errors = {kind: [findings.value("mae", kind, domain) or 0.0 for domain in findings.domains] for kind in kinds}
-    wins = 3 * sum(a < b for a, b in zip(errors["ensemble"], errors["deterministic"], strict=True))
-    assert (deterministic[-1], ensemble[-1]) == (f"{15 - wins} of 15", f"{wins} of 15")
-    error = findings.value("mae", "ensemble", "in_domain")
-    assert error is not None
-    assert ensemble[1].value == pytest.approx(error * np.mean([1.0, 1.2, 0.9]))
-    assert ensemble[1].spread == pytest.approx(error * np.std([1.0, 1.2, 0.9]))
-    assert not any("split" in str(row[0]) for row in tables["leaderboard"].rows)
+def test_an_unknown_reproduction_is_refused():
+    findings = general_study.findings()
+    findings.results.configuration["reproduction"] = "leon2032"
+    with pytest.raises(SureflowError, match=r"reproduction='leon2032' is not one of .*did you mean leon2023"):
+        rendered(findings)
+    assert "leon2023" in REPRODUCTIONS

@@ -31,7 +31,9 @@ def as_printed() -> Findings:
     """The paper's own table as findings; its relative errors are not printed, the absolute ones stand for them."""
     rows = []
     for kind, domains in printed.TABLE.items():
-        mean = {key: [getattr(domains[outer], key) for outer in synthetic_study.OUTER] for key in ("mae", "miscalibration")}
+        mean = {
+            key: [getattr(domains[outer], key) for outer in synthetic_study.OUTER] for key in ("mae", "miscalibration")
+        }
         pooled = {key: None if None in values else float(np.mean(values)) for key, values in mean.items()}
         entries = {domain: {"mae": line.mae, "miscalibration": line.miscalibration} for domain, line in domains.items()}
         for domain, numbers in (entries | {"out_of_domain": pooled}).items():

@@ -12,9 +12,7 @@ from sureflow.reproduction.leon2023.domains import PaperDomains
 @pytest.fixture(scope="module")
 def runs():
     mach, altitude = (a.ravel() for a in np.meshgrid(np.arange(10.0, 31), np.arange(20.0, 61, 2), indexing="ij"))
-    return Runs.from_arrays(
-        {"mach": mach, "altitude_km": altitude}, np.zeros((1, 2)), {"T": np.zeros((mach.size, 1))}
-    )
+    return Runs.from_arrays({"mach": mach, "altitude_km": altitude}, np.zeros((1, 2)), {"T": np.zeros((mach.size, 1))})
 
 
 def test_the_papers_domains(runs):

@@ -2,8 +2,8 @@ import json
 
 import numpy as np
 
-from sureflow.train.events import jsonl_sink, tensorboard_sink
-from sureflow.train.loop import EpochReport
+from sureflow.models.contract import EpochReport
+from sureflow.train.events import explosion_warning, jsonl_sink, tensorboard_sink
 
 NAMES = ("u1", "T")
 
@@ -34,3 +34,11 @@ def test_a_resumed_training_replaces_the_epochs_it_does_again(tmp_path):
 def test_tensorboard_files_are_written(tmp_path):
     tensorboard_sink(tmp_path / "board", NAMES)(report(0))
     assert any((tmp_path / "board").iterdir())
+
+
+def test_exploded_standard_deviations_are_warned_of():
+    assert explosion_warning(report(0), NAMES) is None
+    exploded = EpochReport(0, {"exploded": np.array([[0.0, 0.5], [0.0, 0.25]])})
+    assert explosion_warning(exploded, NAMES) == (
+        "the predicted standard deviation exceeds head.explosion at a share of the points: u1 0.0 %, T 37.5 %"
+    )

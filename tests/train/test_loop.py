@@ -5,31 +5,36 @@ import numpy as np
 import pytest
 
 import synthetic
-from sureflow.data.dataset import Dataset
-from sureflow.data.normalize import Normalizer
+from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
 from sureflow.heads import MVE, Deterministic, Evidential
-from sureflow.learn import learn
 from sureflow.models import DeepONetSettings
-from sureflow.train.loop import Recipe, TrainSettings, fit
+from sureflow.samplers import Ensemble
+from sureflow.surrogate.learning import learn
+from sureflow.surrogate.specification import Specification
+from sureflow.train import Networks, Recipe, TrainSettings
+from sureflow.train.batching import TrainingView
+from sureflow.train.loop import Diverged, train
+from views import view_of_runs
 
 SMALL = DeepONetSettings(encoder_width=8, decoder_width=16, decoder_layers=2, fourier_octaves=0)
 NOISE = 0.2
 
 
-def sine_runs(noise: float) -> Dataset:
+def sine_runs(noise: float) -> Runs:
     """sin(3 x) p + noise, for parameters p in -1..1."""
     rng = np.random.default_rng(0)
     parameter, x = np.linspace(-1, 1, 48), np.linspace(-1, 1, 64)
     field = np.sin(3 * x) * parameter[:, None] + noise * rng.normal(size=(48, 64))
-    return Dataset.from_arrays({"p": parameter}, x[:, None], {"w": field})
+    return Runs.from_arrays({"p": parameter}, x[:, None], {"w": field})
 
 
 def train_sine(noise, head, members=1, epochs=120):
     """The surrogate, and the reports of its epochs."""
     settings = TrainSettings(points_per_run="all", batch=256, epochs=epochs, learning_rate=5e-3)
     reports = []
-    return learn(sine_runs(noise), Recipe(SMALL, head, members, settings), "xr", on_epoch=reports.append), reports
+    spec = Specification(Networks(SMALL, head, Ensemble(members), settings))
+    return learn(sine_runs(noise), spec, progress=reports.append), reports
 
 
 @pytest.mark.parametrize(
@@ -54,29 +59,28 @@ def test_the_spread_of_an_ensemble_grows_away_from_the_data():
 
 def small_recipe(members=2, **settings):
     settings = {"epochs": 3, "batch": 32, "points_per_run": 16, "learning_rate": 1e-2} | settings
-    return Recipe(SMALL, Deterministic(), members, TrainSettings(**settings))
+    return Recipe(SMALL, Deterministic(), Ensemble(members), TrainSettings(**settings))
 
 
 @pytest.fixture(scope="module")
 def view():
-    data = synthetic.dataset()
-    return Normalizer.fit(data, "xr").training_view(data, "xr")
+    return TrainingView.of(view_of_runs(synthetic.runs()))
 
 
 @pytest.fixture(scope="module")
 def trained(view):
-    return fit(view, small_recipe())
+    return train(view, small_recipe())
 
 
 def test_training_is_bit_identical_for_a_seed(view, trained):
-    again = fit(view, small_recipe())
+    again = train(view, small_recipe())
     assert all(map(np.array_equal, jax.tree.leaves(trained.state.weights), jax.tree.leaves(again.state.weights)))
-    other = fit(view, small_recipe(seed=1))
+    other = train(view, small_recipe(seed=1))
     assert not any(map(np.array_equal, jax.tree.leaves(trained.state.weights), jax.tree.leaves(other.state.weights)))
 
 
 def test_the_first_member_of_an_ensemble_is_the_single_model(view, trained):
-    single = fit(view, small_recipe(members=1))
+    single = train(view, small_recipe(members=1))
     n_variables = view.fields.shape[0]
     for alone, among in zip(jax.tree.leaves(single.state.weights), jax.tree.leaves(trained.state.weights), strict=True):
         np.testing.assert_array_equal(alone, among[:n_variables])
@@ -90,14 +94,16 @@ def test_every_member_and_variable_has_a_network_and_a_loss_of_its_own(view, tra
 
 
 def test_a_loss_that_is_not_finite_stops_with_advice(view):
-    with pytest.raises(SureflowError, match=r"is not finite in epoch 1: lower train.learning_rate, which is 1e\+30"):
-        fit(view, small_recipe(learning_rate=1e30))
+    message = r"the loss of T, member 1 of 2, is not finite in epoch 1: lower train.learning_rate, which is 1e\+30"
+    with pytest.raises(Diverged, match=message):
+        train(view, small_recipe(learning_rate=1e30), names=("T", "u", "v", "w"))
+    assert issubclass(Diverged, SureflowError)
 
 
 @pytest.mark.parametrize("cores", [1, 3, 64])
 def test_any_number_of_shares_gives_the_same_bits(monkeypatch, view, trained, cores):
     """Eight networks in one share, in two and in eight."""
-    monkeypatch.setattr("sureflow.models.base.usable_cores", lambda: cores)
-    again = fit(view, small_recipe())
+    monkeypatch.setattr("sureflow.models.network.usable_cores", lambda: cores)
+    again = train(view, small_recipe())
     assert all(map(np.array_equal, jax.tree.leaves(trained.state), jax.tree.leaves(again.state)))
     np.testing.assert_array_equal(trained.history[-1].parts["loss"], again.history[-1].parts["loss"])

@@ -151,7 +151,7 @@ def test_conformal_factors_cover_in_the_mean(calibration):
 def test_the_guarantee_holds_over_repetitions_with_fitted_bars():
     """Half of the runs shape the bars and the others give the factors: the mean share of runs to come is the level."""
     covered = []
-    for repetition in range(200):
+    for repetition in range(60):
         fitted = fit_calibration(inside_runs(78, 1000 + repetition), exact=True)
         fresh = inside_runs(5, 9000 + repetition)
         std = fitted.std(np.stack(fresh.std), fresh.displacement)

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from jaxtyping import Float
-from pydantic import Field
 
 from sureflow.errors import SureflowError
 from sureflow.flow.mesh import FlowMesh, MeshSettings, SphereCone, body_mesh
@@ -48,7 +47,7 @@ class Conditions:
 class Campaign:
     """The union of some grids and lists of conditions, all on one mesh."""
 
-    conditions: Annotated[tuple[Conditions, ...], Field(min_length=1)]
+    conditions: tuple[Conditions, ...]
     description: str = ""
     body: SphereCone = SphereCone()
     mesh: MeshSettings = MeshSettings()
@@ -59,7 +58,7 @@ class Campaign:
     def __post_init__(self) -> None:
         pairs = self.pairs()
         if not pairs:
-            raise SureflowError("conditions is empty: give at least one Mach number and one altitude")
+            raise SureflowError("conditions: give at least one Mach number and one altitude")
         lowest = pairs[0][0]
         if self.mesh.mach > lowest:
             raise SureflowError(

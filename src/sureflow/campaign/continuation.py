@@ -17,7 +17,7 @@ from sureflow.data.schema import Status
 from sureflow.errors import SureflowError
 
 
-class Outcome(NamedTuple):
+class Computed(NamedTuple):
     """What a worker gives back."""
 
     fields: Float[np.ndarray, "4 nj ni"]
@@ -79,8 +79,8 @@ def run_cases(
     ledger: Ledger,
     own: Collection[int],
     executor: Executor,
-    solve: Callable[[int, Ancestor | None], tuple[Callable[..., Outcome], tuple]],
-    finished: Callable[[int, Outcome], None],
+    solve: Callable[[int, Ancestor | None], tuple[Callable[..., Computed], tuple]],
+    finished: Callable[[int, Computed], None],
 ) -> None:
     """Compute the cases of `own` that are to do, each after its ancestors, and store them as they come.
 
@@ -91,7 +91,7 @@ def run_cases(
     needed = set(to_do).union(*(ledger.missing_ancestors(case) for case in to_do))
     waiting = [case for case in ledger.tree.order if case in needed]
     mine = set(to_do)
-    running: dict[Future[Outcome], int] = {}
+    running: dict[Future[Computed], int] = {}
     try:
         while waiting or running:
             for case in [case for case in waiting if ledger.is_ready(case)]:
@@ -108,11 +108,11 @@ def run_cases(
             future.cancel()
 
 
-def went_wrong(future: Future[Outcome]) -> bool:
+def went_wrong(future: Future[Computed]) -> bool:
     return future.cancelled() or future.exception() is not None
 
 
-def result_of(future: Future[Outcome], ledger: Ledger, case: int) -> Outcome:
+def result_of(future: Future[Computed], ledger: Ledger, case: int) -> Computed:
     """What a worker gives back; its death, or whatever it raises, in one sentence."""
     try:
         return future.result()
@@ -126,7 +126,7 @@ def result_of(future: Future[Outcome], ledger: Ledger, case: int) -> Outcome:
 
 
 def keep(
-    ledger: Ledger, case: int, outcome: Outcome, mine: Collection[int], finished: Callable[[int, Outcome], None]
+    ledger: Ledger, case: int, outcome: Computed, mine: Collection[int], finished: Callable[[int, Computed], None]
 ) -> None:
     """Store a case of this job; remember one of another job's."""
     if outcome.versions is not None:

@@ -15,32 +15,26 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from sureflow.campaign.ancestry import ancestry
 from sureflow.campaign.campaign import Campaign
-from sureflow.campaign.continuation import Ancestor, Ledger, Outcome, run_cases
+from sureflow.campaign.contents import make_or_open
+from sureflow.campaign.continuation import Ancestor, Computed, Ledger, run_cases
 from sureflow.campaign.lock import MAKING, PROVENANCE, StoreLock, lock_store
 from sureflow.campaign.versions import difference, versions
-from sureflow.data.disk import explain_writing, refuse_nameless, remove_store
-from sureflow.data.header import Header, Parameter, Variable
-from sureflow.data.layout import Contents
-from sureflow.data.meshes import Geometry, Topology
+from sureflow.data.disk import explain_writing, refuse_nameless
 from sureflow.data.run_store import RunStore
 from sureflow.data.schema import Status
-from sureflow.data.streams import Flight
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 from sureflow.flow.mesh import FlowMesh
-from sureflow.flow.solution import RECORD_UNITS
-from sureflow.flow.solve import Start, scheme, solve_flow
+from sureflow.flow.solve import Start, solve_flow
 from sureflow.flow.steer import SolverSettings
 from sureflow.physics.free_stream import FlightCondition
-from sureflow.physics.gases import Gas, describe_gas
+from sureflow.physics.gases import Gas
 from sureflow.physics.wall import Wall
 from sureflow.runtime import keep_compiled_programs
+from sureflow.validation import settings
 
-FIELDS = {"u1": "m/s", "u2": "m/s", "rho": "kg/m3", "T": "K"}
 PROVENANCE_EVERY = 30.0  # seconds
 
 Workers = Callable[[int], contextlib.AbstractContextManager[Executor]]
@@ -57,14 +51,14 @@ class Case(NamedTuple):
     start: Start | None
 
 
-def solve_case(case: Case) -> Outcome:
+def solve_case(case: Case) -> Computed:
     """One run, in whatever process it lands in."""
     keep_compiled_programs()
     solution = solve_flow(
         case.condition, case.mesh, gas=case.gas, wall=case.wall, start=case.start, settings=case.settings
     )
     status = Status[solution.convergence.status.upper()]
-    return Outcome(solution.fields, solution.record(), status, solution.seconds, versions(), peak_memory_mb())
+    return Computed(solution.fields, solution.record(), status, solution.seconds, versions(), peak_memory_mb())
 
 
 def peak_memory_mb() -> float:
@@ -87,7 +81,7 @@ class Standing(NamedTuple):
         return self.total - self.counts[Status.TO_DO]
 
 
-@dataclass(frozen=True)
+@settings
 class Options:
     """What a job does beyond computing what is to do."""
 
@@ -95,7 +89,7 @@ class Options:
     overwrite: bool = False
     retry_failed: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         index, count = self.shard
         if not 1 <= index <= count:
             raise SureflowError(f"shard={index}/{count} must be i/N with 1 <= i <= N, such as 2/8")
@@ -112,20 +106,26 @@ def run_campaign(
     workers: Workers,
     options: Options | None = None,
     watch: Callable[[Standing], None] = lambda standing: None,
-    solve: Callable[[Case], Outcome] = solve_case,
+    solve: Callable[[Case], Computed] = solve_case,
 ) -> Standing:
-    """Compute what is to do of a campaign (or of one shard of it) and leave it in the store at `path`."""
+    """Compute what is to do of a campaign (or of one shard of it) and leave it in the store at `path`.
+
+    Conditions that a store of the same settings does not have yet are added to it, on its own mesh.
+    """
     options = options or Options()
     refuse_nameless(path)
-    mesh, conditions = campaign.build_mesh(), campaign.flight_conditions()
-    contents = campaign_contents(campaign, mesh)
-    tree = ancestry(contents.parameters)
     with lock_store(path) as lock:
-        own = tree.shard(*options.shard)
         with lock.alone(MAKING):  # until the cases are locked, so that no other job can delete the store in between
-            store = make_or_open(lock, path, contents, overwrite=options.overwrite)
+            is_fresh = options.overwrite or not path.exists()
+            store, mesh, cases = make_or_open(lock, path, campaign, overwrite=options.overwrite)
+            if is_fresh:
+                with explain_writing(path):
+                    provenance_path(path).unlink(missing_ok=True)  # of a store that is no more
+            tree = ancestry(store.parameters())
+            own = tree.shard(cases, *options.shard)
             lock.take(own)
         tidy(store, own, retry_failed=options.retry_failed)
+        conditions = [FlightCondition(mach, altitude) for mach, altitude in store.parameters().tolist()]
 
         ledger = Ledger(store, tree)
         counts = Counter(ledger.status[case] for case in own)
@@ -141,7 +141,7 @@ def run_campaign(
 
         with provenance(lock, path, options) as log, workers(counts[Status.TO_DO]) as executor:
 
-            def finished(case: int, outcome: Outcome) -> None:
+            def finished(case: int, outcome: Computed) -> None:
                 counts[Status.TO_DO] -= 1
                 counts[outcome.status] += 1
                 log(conditions[case], outcome)
@@ -149,20 +149,6 @@ def run_campaign(
 
             run_cases(ledger, own, executor, work, finished)
         return standing
-
-
-def make_or_open(lock: StoreLock, path: Path, contents: Contents, *, overwrite: bool) -> RunStore:
-    """The store of this campaign; one that was made otherwise is refused, or deleted if that was asked for."""
-    if overwrite and path.exists():
-        with lock.everything():
-            remove_store(path)
-    if not path.exists():
-        with explain_writing(path):
-            provenance_path(path).unlink(missing_ok=True)  # of a store that is no more
-        return RunStore.create(path, contents)
-    store = RunStore.open(path, writable=True)
-    store.refuse_other_contents(contents)
-    return store
 
 
 def tidy(store: RunStore, own: list[int], *, retry_failed: bool) -> None:
@@ -182,25 +168,6 @@ def remark_on_versions(store: RunStore) -> str:
     return (
         f"{store.path} was begun with other versions ({other}): runs may differ in their last digits" if other else ""
     )
-
-
-def campaign_contents(campaign: Campaign, mesh: FlowMesh) -> Contents:
-    """Everything of the store that is settled before the first run."""
-    header = Header(
-        parameters=(Parameter("mach", "1"), Parameter("altitude_km", "km")),
-        fields=tuple(Variable(name, unit) for name, unit in FIELDS.items()),
-        axes=("x", "r"),
-        numbers=tuple(Variable(name, unit) for name, unit in RECORD_UNITS.items()),
-        stream=Flight(campaign.gas),
-        made_by={
-            "gas": describe_gas(campaign.gas),
-            "wall": asdict(campaign.wall),  # type: ignore[call-overload]
-            "mesh": mesh.description(),
-            "scheme": scheme(campaign.solver),
-        },
-    )
-    geometry = Geometry.blocks(mesh.centers, (np.asarray(mesh.node_x), np.asarray(mesh.node_r)))
-    return Contents(header, campaign.condition_array(), Topology(mesh.shape), geometry, versions=versions())
 
 
 # Timings and machine facts, which differ from run to run: beside the store, not in it.
@@ -238,7 +205,7 @@ def provenance(lock: StoreLock, path: Path, options: Options):
         with lock.alone(PROVENANCE), contextlib.suppress(OSError):
             append_job(provenance_path(path), asdict(job))
 
-    def note(condition: FlightCondition, outcome: Outcome) -> None:
+    def note(condition: FlightCondition, outcome: Computed) -> None:
         nonlocal written
         job.cases.append({**asdict(condition), "seconds": round(outcome.seconds, 3)})
         if outcome.peak_memory_mb > job.worker_peak_memory_mb:

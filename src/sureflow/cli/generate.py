@@ -44,8 +44,7 @@ def generate(
         try:
             standing = run_campaign(store, campaign, crew, options, watch.show)
         except KeyboardInterrupt as stop:
-            kept = f"{watch.finished} runs are kept in {store}" if watch.finished else f"finished runs are kept in {store}"
-            stop.add_note(f"{kept}; run the same command again to go on")
+            stop.add_note(f"{watch.finished} runs are kept in {store}; run the same command again to go on")
             raise
     found = f" ({standing.found} were there already)" if standing.found else ""
     out.print(f"{store}: {standing.finished} of {standing.total} runs{found}: {tally(standing)}", markup=False)
@@ -72,7 +71,7 @@ class Watch:
 
     def __init__(self, bar: "Bar"):
         self.bar = bar
-        self.finished = 0
+        self.finished = "finished"
         self.begun = False
 
     def show(self, standing: "Standing") -> None:
@@ -83,8 +82,8 @@ class Watch:
             if standing.remark and standing.finished < standing.total:
                 err.print(standing.remark, style="yellow", markup=False)
             self.bar.begin(standing.total, standing.found)
-        self.finished = standing.finished
-        self.bar.update(standing.finished, f"{standing.finished} of {standing.total}: {tally(standing)}")
+        self.finished = f"{standing.finished} of {standing.total}"
+        self.bar.update(standing.finished, f"{self.finished}: {tally(standing)}")
 
 
 def tally(standing: "Standing") -> str:

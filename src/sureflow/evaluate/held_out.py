@@ -80,11 +80,9 @@ def _domains_of(split: Split, runs: Runs, trained: Mask, complete: bool) -> tupl
     """Test domains and training runs of a split, if the training runs of the model are among the latter."""
     division = split(runs)
     others = int((trained & ~division.train).sum())
-    misfit = f"it was trained on {others} runs that are not in the training set of that split" if others else ""
+    if complete and not others:
+        return division.test, division.train
+    misfit = f"it was trained on {others} runs that are not in the training set of that split"
     if not complete:
-        misfit = misfit or "some of its training runs are not among these runs"
-    if misfit:
-        raise SureflowError(
-            f"the split {split.kind!r} does not fit this model: {misfit}; choose another split, or none"
-        )
-    return division.test, division.train
+        misfit = "some of its training runs are not among these runs"
+    raise SureflowError(f"the split {split.kind!r} does not fit this model: {misfit}; choose another split, or none")

@@ -1,7 +1,8 @@
 """`solve_flow`: one steady flow, from a flight condition to converged fields."""
 
 import time
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -135,6 +136,13 @@ def scheme(settings: SolverSettings) -> dict[str, Any]:
         **asdict(settings),
         "flux": RECORDED.get(settings.flux, settings.flux),
     }
+
+
+def solver_settings(recorded: Mapping[str, Any]) -> SolverSettings:
+    """The settings that a `scheme` came from."""
+    values = {entry.name: recorded[entry.name] for entry in fields(SolverSettings) if entry.name in recorded}
+    names = {text: name for name, text in RECORDED.items()}
+    return validated(SolverSettings, values | {"flux": names.get(values["flux"], values["flux"])}, "scheme")
 
 
 def flow_problem(mesh: FlowMesh, gas: Gas, wall: Wall, free_stream: FreeStream, flux: Flux = hllc_hlle) -> Problem:

@@ -46,7 +46,7 @@ class Interpolation(FittedModel):
     of the field as large as the runs nearby have shown it to be.
     """
 
-    nodes: Float[np.ndarray, "case parameter"]
+    nodes: Float[np.ndarray, "case varying"]
     varying: Float[np.ndarray, " parameter"]  # 1 for parameters that vary over the runs, else 0
     inverse: Float[np.ndarray, "row row"]  # of A; row: case, then the terms of the polynomial
     fields: Float[np.ndarray, "case variable point"]
@@ -74,7 +74,7 @@ class Interpolation(FittedModel):
     def _squares(self) -> Rows:
         return squares(self.residuals.reshape(len(self.nodes), -1))
 
-    def _used(self, inputs: Inputs) -> Inputs:
+    def _used(self, inputs: Inputs) -> Float[np.ndarray, "case varying"]:
         return np.asarray(inputs, float)[:, self.varying > 0]
 
     def _mean(self, inputs: Inputs) -> Fields:

@@ -57,7 +57,7 @@ class PodGP(FittedModel):
     coefficient is not smooth in the parameters. Lengths, amplitude and noise maximize the posterior probability.
     """
 
-    inputs: Float[np.ndarray, "case parameter"]
+    inputs: Float[np.ndarray, "case varying"]
     varying: Float[np.ndarray, " parameter"]  # 1 for parameters that vary over the runs, else 0
     mean: Float[np.ndarray, "variable point"]
     modes: Float[np.ndarray, "mode variable point"]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from sureflow.scratch import IN_MEMORY, blocks
+from sureflow import scratch
 
 Rows = Any  # an array (row, value), or `Squares` of one
 
@@ -23,12 +23,12 @@ class Squares:
 
 def squares(rows: Float[np.ndarray, "row value"]) -> Rows:
     """The squares of rows: kept in memory if they are few, else computed when they are needed."""
-    return rows**2 if rows.nbytes <= IN_MEMORY else Squares(rows)
+    return rows**2 if rows.nbytes <= scratch.IN_MEMORY else Squares(rows)
 
 
 def product(weights: Float[np.ndarray, "*case row"], rows: Rows) -> Float[np.ndarray, "*case value"]:
     """weights @ rows."""
     found = np.empty((*weights.shape[:-1], rows.shape[1]), np.result_type(weights.dtype, rows.dtype))
-    for block in blocks(rows.shape[1], len(weights) + rows.shape[0]):
+    for block in scratch.blocks(rows.shape[1], len(weights) + rows.shape[0]):
         found[..., block] = weights @ rows[:, block]
     return found

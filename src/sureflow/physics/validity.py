@@ -117,8 +117,8 @@ def stagnation_temperature(field: FlowField) -> float:
     gas, pressure = field.gas, field.pressure[0, 0]
     enthalpy = field.free_stream.total_enthalpy(gas)
 
-    def excess(temperature: np.ndarray) -> np.ndarray:
+    def excess(temperature: Any) -> Any:
         rho = gas.density_from_pressure(pressure, temperature)
-        return np.asarray(gas.energy_from_temperature(rho, temperature)) + pressure / rho - enthalpy
+        return np.asarray(gas.energy_from_temperature(rho, temperature) + pressure / rho - enthalpy)
 
     return float(find_root(excess, (10.0, 1e6)).x)

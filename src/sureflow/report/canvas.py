@@ -105,9 +105,8 @@ class Plane:
             values = values.reshape(x.shape if at_nodes else self.mesh.topology.shape)
             return axis.pcolormesh(x, y, values, rasterized=True, **shading, **colors)
         if self.mesh.topology.cells is None:
-            return axis.scatter(
-                x, y, c=values, s=_dot_size(axis, self.nodes), linewidths=0.0, rasterized=True, **colors
-            )
+            dots = {"s": _dot_size(self.nodes), "linewidths": 0.0, "clip_on": False}
+            return axis.scatter(x, y, c=values.ravel(), rasterized=True, **dots, **colors)
         triangles, owner = self.triangles
         if at_nodes:
             shown = Triangulation(x, y, triangles)
@@ -117,7 +116,7 @@ class Plane:
         )
 
 
-def _dot_size(axis: Axes, points: Float[np.ndarray, "axis point"]) -> float:
+def _dot_size(points: Float[np.ndarray, "axis point"]) -> float:
     """Area of a dot, in points squared, that leaves little between neighbors."""
     if points.shape[1] < 2:
         return 40.0

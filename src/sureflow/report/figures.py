@@ -161,9 +161,13 @@ def draw_campaign(
     """How every run of a campaign ended over its parameters, the first against each other, and how many steps it took."""
     others = range(1, conditions.shape[1]) if len(labels) > 1 else [0]
     panels = len(others) + (steps is not None)
+    columns = min(panels, 3)
+    rows = -(-panels // columns)
     with rc_context(STYLE):
-        figure = Figure(figsize=(5.5 * panels, 4.6), layout="constrained")
-        axes = figure.subplots(1, panels, sharex=True, squeeze=False)[0]
+        figure = Figure(figsize=(5.5 * columns, 4.6 * rows), layout="constrained")
+        axes = figure.subplots(rows, columns, sharex=True, squeeze=False).ravel()
+        for axis in axes[panels:]:
+            axis.remove()
         colors = ListedColormap([STATUS_COLORS[kind] for kind in Status])
         norm = BoundaryNorm(np.arange(len(Status) + 1) - 0.5, len(Status))
         for axis, other in zip(axes, others, strict=False):
@@ -172,8 +176,8 @@ def draw_campaign(
         _add_legend(axes[0], status)
         axes[0].set_title("how each run ended", loc="left")
         if steps is not None:
-            _draw_steps(axes[-1], _pair(conditions, others[0]), np.where(status > 0, steps, np.nan))
-            _name_axes(axes[-1], labels, others[0])
+            _draw_steps(axes[panels - 1], _pair(conditions, others[0]), np.where(status > 0, steps, np.nan))
+            _name_axes(axes[panels - 1], labels, others[0])
         if labels[0] == PARAMETER_LABELS["mach"]:
             axes[0].xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         if title:

@@ -251,7 +251,7 @@ def _read_maps(path: Path) -> dict[str, np.ndarray]:
         with np.load(path, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise SureflowError(f"{path} is damaged: {error}; `sureflow study` makes it again") from None
+        raise SureflowError(f"{path} is damaged: {error}; run the study again") from None
 
 
 def _read_provenance(path: Path) -> dict[str, Any]:
@@ -260,4 +260,4 @@ def _read_provenance(path: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError) as error:
-        raise SureflowError(f"{path} is damaged: {error}; `sureflow study` makes it again") from None
+        raise SureflowError(f"{path} is damaged: {error}; run the study again") from None

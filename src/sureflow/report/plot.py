@@ -97,8 +97,14 @@ def _title(dataset: "xarray.Dataset") -> str:
     """The condition with the verdict on it, or what the dataset says of itself."""
     if "title" in dataset.attrs:
         return dataset.attrs["title"]
-    condition = ", ".join(f"{name} {v.item():g}" for name, v in dataset.coords.items() if v.ndim == 0)
-    return ": ".join(filter(None, (written(condition), dataset.attrs.get("verdict", ""))))
+    parameters = {str(name): value for name, value in dataset.coords.items() if value.ndim == 0}
+    units = {name: value.attrs.get("units", "") for name, value in parameters.items()}
+    condition = ", ".join(
+        f"{written(name)} {value.item():g}" + (f" {units[name]}" if units[name] not in ("", "1") else "")
+        for name, value in parameters.items()
+    )
+    verdict = dataset.attrs.get("verdict", "")
+    return ": ".join(filter(None, (condition, "inside the training domain" if verdict == "inside" else verdict)))
 
 
 def _curves(dataset: "xarray.Dataset", mesh: FieldMesh, names: Sequence[str]) -> Figure:

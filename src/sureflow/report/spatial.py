@@ -24,7 +24,7 @@ MESH_DIMS = {"connectivity": "corner", "offsets": "cell_edge", "cell_types": "ce
 def map_plane(findings: Findings) -> Plane:
     """The mesh of the stored maps; refused where it cannot be drawn."""
     if "truth" not in findings.maps:
-        raise SureflowError("maps.npz is missing; run `sureflow study` again")
+        raise SureflowError("maps.npz is missing; run the study again")
     return Plane(mesh_of(_labelled(findings)))
 
 

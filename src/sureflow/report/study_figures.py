@@ -173,7 +173,7 @@ def learning_curve_figure(
 
 def _panels(figure: Figure, findings: Findings) -> Sequence[Axes]:
     """A panel in-domain and, where it was tested, one out-of-domain, on the same axes."""
-    return figure.subplots(1, len(findings.both), sharex=True, sharey=True, squeeze=False)[0]
+    return list(figure.subplots(1, len(findings.both), sharex=True, sharey=True, squeeze=False)[0])
 
 
 def _draw_learning(axis: Axes, findings: Findings, labels: Sequence[str], domain: str) -> None:

@@ -104,7 +104,7 @@ def shown_fields(label: str, surrogate: Surrogate, data: StudyRuns) -> dict[str,
     for name, part in predictive.parts.items():
         if len(predictive.parts) > 1:
             arrays[f"{label}-{name}__mean"], arrays[f"{label}-{name}__std"] = predictive.mean[0], part[0]
-    shape = surrogate.space.shape or (-1,)
+    shape = surrogate.space.shape or (surrogate.space.n_points,)
     return {name: np.asarray(values, np.float32).reshape(-1, *shape) for name, values in arrays.items()}
 
 
@@ -152,7 +152,7 @@ def true_fields(data: StudyRuns) -> dict[str, np.ndarray]:
     runs, case = data.runs, data.shown
     shape, geometry = runs.topology.values_shape(runs.header.location), runs.geometry_of(case)
     found = {
-        "truth": np.asarray(runs.fields[case]).reshape(-1, *(shape or (-1,))),
+        "truth": np.asarray(runs.fields[case]).reshape(-1, *(shape or (runs.n_points,))),
         "space_mean": data.space.mean,
         "space_std": data.space.std,
     }

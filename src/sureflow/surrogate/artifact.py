@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
+from sureflow import scratch
 from sureflow.data.header import Header
 from sureflow.data.normalize import Normalizer, Standard
 from sureflow.data.scaling import SCALINGS
@@ -20,7 +21,6 @@ from sureflow.errors import Exists, SureflowError
 from sureflow.files import write_atomically
 from sureflow.models.contract import FittedModel, ModelSettings, Sizes
 from sureflow.models.network import network_axis
-from sureflow.scratch import IN_MEMORY
 from sureflow.surrogate.legacy import load_version1
 from sureflow.surrogate.model import StoredFile, Surrogate
 from sureflow.surrogate.predictor import Predictor
@@ -161,7 +161,7 @@ def restored(
     if not isinstance(spec.model, ModelSettings):
         raise SureflowError(f"{source.parent / MANIFEST} is damaged: it does not say which model it is")
     for name, array in arrays.items():
-        if array.nbytes <= IN_MEMORY and not np.isfinite(array).all():
+        if array.nbytes <= scratch.IN_MEMORY and not np.isfinite(array).all():
             raise SureflowError(f"{source}: {name!r} has values that are not finite: train the model again")
     sizes = Sizes(len(normalizer.inputs.mean), len(normalizer.coordinates.mean), n_fields)
     return spec.model.restore(arrays, sizes)

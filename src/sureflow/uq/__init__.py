@@ -1,1 +1,1 @@
-"""Uncertainty: what a prediction is, how members become one, and where a condition lies in the training domain."""
+"""Error bars: how they are calibrated with held-out runs, and where a condition lies relative to the training runs."""

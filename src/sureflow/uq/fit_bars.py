@@ -118,7 +118,7 @@ def _counted(variance: Float[np.ndarray, "*axes point"]) -> Bool[np.ndarray, "*a
 
 
 def _require_finite(runs: HeldOutRuns) -> None:
-    if not all(np.isfinite(run.sum()) for run in (*runs.error, *runs.std)):
+    if not all(np.isfinite(run.sum(dtype=float)) for run in (*runs.error, *runs.std)):
         raise SureflowError(
             "the model's predictions of held-out runs are not finite, so that its bars cannot be calibrated: train it "
             "again with other settings"

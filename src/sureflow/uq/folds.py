@@ -244,12 +244,12 @@ class _Errors:
         mean, truth = np.asarray(predictive.mean, float), unseen.array()
         size = unit(mean, conditions)
         self.error[rows] = (mean - truth) / size
-        self.std[rows] = 1.0 if predictive.std is None else np.asarray(predictive.std) / size
-        outside = (nearest != conditions).any(axis=1)
-        if outside.any() and predictive.std is not None:
+        own, outside = predictive.std, (nearest != conditions).any(axis=1)
+        self.std[rows] = 1.0 if own is None else np.asarray(own) / size
+        if own is not None and outside.any():
             inside = predict(nearest[outside])
-            own = np.asarray(inside.std) / unit(np.asarray(inside.mean, float), nearest[outside])
-            self.std[rows][outside] = own
+            size = unit(np.asarray(inside.mean, float), nearest[outside])
+            self.std[rows][outside] = np.asarray(inside.std) / size
         return _quantity_errors(mean, truth, conditions, observe)
 
 

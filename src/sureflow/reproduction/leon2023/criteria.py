@@ -106,9 +106,7 @@ def ensemble_is_best_calibrated(findings: Findings) -> Finding:
 
 
 def ensemble_is_best_for_every_variable(findings: Findings) -> Finding:
-    return lowest_everywhere(
-        findings, "relative_error", ("deterministic", *UQ_KINDS), by_variable("in_domain")
-    )
+    return lowest_everywhere(findings, "relative_error", ("deterministic", *UQ_KINDS), by_variable("in_domain"))
 
 
 def deterministic_is_close_second(findings: Findings) -> Finding:
@@ -174,9 +172,7 @@ def ensemble_is_best_by_far(findings: Findings) -> Finding:
 
 
 def evidential_beats_mve(findings: Findings) -> Finding:
-    found = lowest_everywhere(
-        findings, "miscalibration", ("mve", "evidential"), by_variable("in_domain"), "evidential"
-    )
+    found = lowest_everywhere(findings, "miscalibration", ("mve", "evidential"), by_variable("in_domain"), "evidential")
     return with_epistemic_std(findings, found, "miscalibration", "in_domain", VARIABLES)
 
 

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from campaigns import TINY, TINY_TOML
-from sureflow.campaign.settings import Campaign, load_campaign, preset_names
+from sureflow.campaign.campaign import Campaign, load_campaign
 from sureflow.errors import SureflowError
 
 
@@ -29,7 +29,7 @@ def test_the_quick_preset_has_runs_in_every_domain():
     assert set(pairs) <= set(load_campaign("paper").pairs())
 
 
-@pytest.mark.parametrize("name", preset_names())
+@pytest.mark.parametrize("name", ["paper", "quick"])
 def test_presets_have_conditions_and_a_mesh_that_exist(name):
     campaign = load_campaign(name)
     assert len(campaign.flight_conditions()) == len(campaign.pairs())
@@ -51,7 +51,7 @@ def test_a_file_of_the_users_own(tmp_path):
         ({"mesh": {"cels": [16, 16]}}, "tiny: mesh.cels is not a setting; did you mean cells?"),
         ({"wal": {}}, "tiny: wal is not a setting; did you mean wall?"),
         ({"conditions": [{"mach": [20], "altitude": [40]}]}, "altitude_km"),
-        ({"conditions": []}, "tiny: conditions is empty; give at least one Mach number and one altitude."),
+        ({"conditions": []}, "tiny: conditions: give at least one"),
         ({"conditions": [{"mach": [50], "altitude_km": [40]}]}, "mach=50 is outside 2..40"),
         ({"conditions": [{"mach": [float("nan")], "altitude_km": [40]}]}, "finite number"),
         ({"wall": {"kind": "sticky"}}, "wall.kind='sticky'"),
@@ -62,10 +62,10 @@ def test_a_file_of_the_users_own(tmp_path):
         ({"mesh": {"wall_spacing": 1e-30}}, "tiny: wall_spacing=1e-30 m must be 1e-8 m or more"),
         ({"mesh": {"nose_cell": 0}}, "tiny: nose_cell=0 nose radii is outside 1e-4..1"),
         ({"mesh": {"base_margin": 1}}, "tiny: base_margin=1 must be above 1"),
-        ({"gas": {"gamma": 1}}, "tiny: gas.gamma=1 is outside 1.05..5/3"),
-        ({"gas": {"gamma": 0.5}}, "tiny: gas.gamma=0.5 is outside 1.05..5/3"),
-        ({"gas": {"prandtl": 0}}, "tiny: gas.prandtl=0 must be positive"),
-        ({"gas": {"gas_constant": -1}}, "tiny: gas.gas_constant=-1 must be positive"),
+        ({"gas": {"gamma": 1}}, "tiny: gamma=1 of the gas is outside 1.05..5/3"),
+        ({"gas": {"gamma": 0.5}}, "tiny: gamma=0.5 of the gas is outside 1.05..5/3"),
+        ({"gas": {"prandtl": 0}}, "tiny: prandtl=0 of the gas must be a positive number"),
+        ({"gas": {"gas_constant": -1}}, "tiny: gas_constant=-1 of the gas must be a positive number"),
         ({"gas": {"model": "helium"}}, "gas.model='helium'"),
         ({"solver": {"toleranc": 1}}, "tiny: solver.toleranc is not a setting; did you mean tolerance?"),
         ({"mesh": 3}, "mesh=3"),
@@ -74,7 +74,7 @@ def test_a_file_of_the_users_own(tmp_path):
             "tiny: conditions.0.mach=10: Input should be a valid list",
         ),
         ({"conditions": {"mach": [10], "altitude_km": [40]}}, "tiny: conditions: Input should be a valid list"),
-        ({"solver": {"most_steps": -3}}, "tiny: solver.most_steps=-3 must be positive"),
+        ({"solver": {"most_steps": -3}}, "tiny: most_steps=-3 of the solver must be positive"),
     ],
 )
 def test_mistakes_are_named(changes, sentence):
@@ -85,8 +85,8 @@ def test_mistakes_are_named(changes, sentence):
 @pytest.mark.parametrize(
     ("preset", "sentence"),
     [
-        ("papr", "preset 'papr' is unknown; did you mean paper?"),
-        ("xyz", "preset 'xyz' is unknown; There are paper, quick, or give a .toml file."),
+        ("papr", "preset 'papr' is not one of paper, quick; did you mean paper?"),
+        ("xyz", "preset 'xyz' is not one of paper, quick, and no path of a TOML file"),
         ("nowhere.toml", "nowhere.toml cannot be read (No such file or directory)"),
     ],
 )

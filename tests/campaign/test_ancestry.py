@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sureflow.campaign.settings import load_campaign
-from sureflow.campaign.tree import plant
+from sureflow.campaign.ancestry import ancestry
+from sureflow.campaign.campaign import load_campaign
 
 conditions = st.lists(st.tuples(st.integers(10, 30), st.integers(20, 60)), min_size=1, max_size=40, unique=True).map(
     lambda pairs: np.array(sorted(pairs), float)
@@ -12,7 +12,7 @@ conditions = st.lists(st.tuples(st.integers(10, 30), st.integers(20, 60)), min_s
 
 @given(conditions)
 def test_every_case_but_one_has_a_parent_before_it(points):
-    tree = plant(points)
+    tree = ancestry(points)
     rank = {case: position for position, case in enumerate(tree.order)}
     roots = [case for case, parent in enumerate(tree.parent) if parent is None]
     assert roots == [tree.order[0]]
@@ -21,7 +21,7 @@ def test_every_case_but_one_has_a_parent_before_it(points):
 
 @given(conditions)
 def test_depth_first_visits_every_case_once_after_its_parent(points):
-    tree = plant(points)
+    tree = ancestry(points)
     visited = tree.depth_first()
     assert sorted(visited) == list(range(len(points)))
     seen = set()
@@ -32,7 +32,7 @@ def test_depth_first_visits_every_case_once_after_its_parent(points):
 
 @given(conditions, st.integers(1, 50))
 def test_shards_share_out_all_cases(points, count):
-    tree = plant(points)
+    tree = ancestry(points)
     pieces = [tree.shard(index, count) for index in range(1, count + 1)]
     assert [case for piece in pieces for case in piece] == tree.depth_first()
     assert max(map(len, pieces)) - min(map(len, pieces)) <= 1
@@ -40,7 +40,7 @@ def test_shards_share_out_all_cases(points, count):
 
 def test_the_study_starts_in_the_middle_and_goes_to_neighbors():
     points = load_campaign("paper").condition_array()
-    tree = plant(points)
+    tree = ancestry(points)
     assert points[tree.order[0]].tolist() == [20.0, 40.0]
     steps = np.array(
         [abs(points[case] - points[parent]) for case, parent in enumerate(tree.parent) if parent is not None]

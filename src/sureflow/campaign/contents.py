@@ -1,0 +1,115 @@
+"""The store of a campaign: how it is made, opened again, and made longer by a campaign that follows."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from sureflow.campaign.campaign import Campaign
+from sureflow.campaign.lock import StoreLock
+from sureflow.campaign.versions import versions
+from sureflow.data.disk import remove_store
+from sureflow.data.header import Header, Parameter, Variable
+from sureflow.data.layout import Contents
+from sureflow.data.meshes import Geometry, Topology
+from sureflow.data.run_store import RunStore
+from sureflow.data.streams import Flight
+from sureflow.errors import SureflowError
+from sureflow.flow.mesh import FlowMesh
+from sureflow.flow.solution import RECORD_UNITS
+from sureflow.flow.solve import scheme, solver_settings
+from sureflow.physics.gases import describe_gas
+from sureflow.physics.quantities import FIELD_UNITS
+from sureflow.validation import plain
+
+# Nodes are found by iterations that may end elsewhere in their last digits; in body lengths.
+SAME_NODES = 1e-12
+
+
+def campaign_contents(
+    campaign: Campaign, mesh: FlowMesh, conditions: Float[np.ndarray, "case 2"] | None = None
+) -> Contents:
+    """Everything of a store that is settled before its first run; `conditions` are those of the campaign by default."""
+    header = Header(
+        parameters=(Parameter("mach", "1"), Parameter("altitude_km", "km")),
+        fields=tuple(Variable(name, unit) for name, unit in FIELD_UNITS.items()),
+        axes=("x", "r"),
+        numbers=tuple(Variable(name, unit) for name, unit in RECORD_UNITS.items()),
+        stream=Flight(campaign.gas),
+        made_by={
+            "gas": describe_gas(campaign.gas),
+            "wall": plain(campaign.wall),
+            "mesh": mesh.description(),
+            "scheme": scheme(campaign.solver),
+        },
+    )
+    geometry = Geometry.blocks(mesh.centers, (mesh.node_x, mesh.node_r))
+    conditions = campaign.condition_array() if conditions is None else conditions
+    return Contents(header, conditions, Topology(mesh.shape), geometry, versions=versions())
+
+
+def make_or_open(
+    lock: StoreLock, path: Path, campaign: Campaign, *, overwrite: bool
+) -> tuple[RunStore, FlowMesh, list[int]]:
+    """The store of a campaign, its mesh, and which of its cases are the campaign's.
+
+    A store whose runs were made otherwise is refused, or deleted if that was asked for. Conditions that are not in it yet are
+    added to it.
+    """
+    if overwrite and path.exists():
+        with lock.everything():
+            remove_store(path)
+    if not path.exists():
+        mesh = campaign.build_mesh()
+        return RunStore.create(path, campaign_contents(campaign, mesh)), mesh, list(range(len(campaign.pairs())))
+    store = RunStore.open(path, writable=True)
+    mesh = mesh_of_store(store, campaign)
+    store.refuse_other_contents(campaign_contents(campaign, mesh, store.parameters()))
+    stored = [(mach, altitude) for mach, altitude in store.parameters().tolist()]
+    missing = [pair for pair in campaign.pairs() if pair not in set(stored)]
+    if missing:
+        with lock.everything():
+            store.append(np.array(missing))
+    place = {pair: case for case, pair in enumerate([*stored, *missing])}
+    return store, mesh, [place[pair] for pair in campaign.pairs()]
+
+
+def mesh_of_store(store: RunStore, campaign: Campaign) -> FlowMesh:
+    """The mesh of a store if the campaign can use it, else the campaign's own.
+
+    It can if the two differ in nothing but the Mach number that they were fitted to, and the store's is the lower one: its
+    outer boundary then lies outside of the campaign's shocks.
+    """
+    mesh = (store.header.made_by.get("mesh") or {}).get("settings") or {}
+    fitted_to = mesh.get("mach", math.inf)
+    if fitted_to < campaign.mesh.mach:
+        campaign = replace(campaign, mesh=replace(campaign.mesh, mach=fitted_to))
+    ours, nodes = campaign.build_mesh(), store.geometry().nodes
+    if nodes is not None and nodes.shape == (ours.node_x.size, 2):
+        theirs = nodes.T.reshape(2, *ours.node_x.shape)
+        if np.allclose(theirs, [ours.node_x, ours.node_r], rtol=0.0, atol=SAME_NODES * campaign.body.length):
+            return replace(ours, node_x=theirs[0], node_r=theirs[1])
+    return ours
+
+
+def follow_up(path: Path, conditions: Sequence[tuple[float, float]]) -> Campaign:
+    """A campaign of further pairs of Mach number and altitude in km, with all the settings of one that made a store.
+
+    `run_campaign` with the same path adds them to that store.
+    """
+    made_by = RunStore.open(path).header.made_by
+    mesh = made_by.get("mesh")
+    if not mesh or "scheme" not in made_by or list(mesh) != ["body", "settings", "axisymmetric"]:
+        raise SureflowError(f"{path} was not made by a campaign, so that its settings are unknown")
+    values = {
+        "conditions": [{"cases": [list(pair) for pair in conditions]}],
+        "body": mesh["body"],
+        "mesh": mesh["settings"],
+        "gas": made_by["gas"],
+        "wall": made_by["wall"],
+        "solver": plain(solver_settings(made_by["scheme"])),
+    }
+    return Campaign.from_dict(values, f"a campaign that follows {path}")

@@ -1,0 +1,138 @@
+"""The comparison of models: a race over folds that drops who cannot win."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import synthetic
+from sureflow.errors import SureflowError
+from sureflow.models import Capabilities, FittedModel, InterpolationSettings, ModelSettings, PodGPSettings
+from sureflow.predictive import Predictive
+from sureflow.surrogate.choose import compare, comparison_folds
+from sureflow.surrogate.learning import learn
+from sureflow.surrogate.specification import ComparisonSettings, Specification
+from sureflow.train import Networks
+from sureflow.validation import settings
+
+SETTINGS = ComparisonSettings(candidates=(PodGPSettings(modes=1), InterpolationSettings()), folds=5)
+
+
+@dataclass(frozen=True)
+class Shifted(FittedModel):
+    """Interpolation, and an error that is known."""
+
+    right: FittedModel
+    shift: float
+
+    def predict(self, inputs, coordinates):
+        found = self.right.predict(inputs, coordinates)
+        return Predictive(found.mean + self.shift, found.parts)
+
+    def arrays(self):
+        return self.right.arrays() | {"shift": np.array(self.shift)}
+
+
+@settings
+class ShiftedSettings(ModelSettings):
+    """A candidate that errs by `shift` everywhere, and counts its fits."""
+
+    name: ClassVar[str] = "shifted"
+    uq: ClassVar[str] = "none"
+    capabilities: ClassVar[Capabilities] = Capabilities(refits_quickly=True)
+    shift: float
+    fits: ClassVar[list[float]] = []
+
+    def fit(self, view, progress=lambda report: None, checkpoint=None):
+        self.fits.append(self.shift)
+        return Shifted(InterpolationSettings().fit(view), self.shift)
+
+    def restore(self, arrays, sizes):
+        arrays = dict(arrays)
+        shift = float(arrays.pop("shift"))
+        return Shifted(InterpolationSettings().restore(arrays, sizes), shift)
+
+    @property
+    def title(self):
+        return f"shifted-{self.shift:g}"
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return compare(synthetic.runs(), SETTINGS, "freestream")
+
+
+def test_the_best_of_the_candidates_is_chosen(comparison):
+    rows = comparison.rows()
+    assert [row["model"] for row in rows] == ["pod-gp", "interpolation"]
+    assert [row["chosen"] for row in rows] == [row["mae"] == min(other["mae"] for other in rows) for row in rows]
+    assert comparison.settings == next(
+        model for model, row in zip(SETTINGS.candidates, rows, strict=True) if row["chosen"]
+    )
+
+
+def test_errors_are_those_of_models_that_have_not_seen_the_runs():
+    runs = synthetic.runs()
+    single = ComparisonSettings(candidates=(InterpolationSettings(),), folds=25)
+    found = compare(runs, single, "none").candidates[0].mae_by_variable
+    truth, errors = runs.array(), []
+    for case in range(25):
+        one = np.arange(25) == case
+        model = learn(runs.select(~one), Specification(InterpolationSettings(), "none"))
+        predicted = model.predictive(runs.parameters[one]).mean
+        errors.append(np.abs(predicted - truth[one]).mean(axis=(0, 2)) / truth.std(axis=(0, 2)))
+    np.testing.assert_allclose(found, np.mean(errors, axis=0))
+
+
+def test_who_cannot_win_is_dropped_and_the_best_runs_to_the_end():
+    ShiftedSettings.fits.clear()
+    candidates = tuple(map(ShiftedSettings, (30.0, 0.0)))
+    found = compare(synthetic.runs(), ComparisonSettings(candidates), "none")
+    folds = {row["model"]: row["folds"] for row in found.rows()}
+    assert found.settings == candidates[1]
+    assert folds["shifted-0"] == found.folds
+    assert folds["shifted-30"] < found.folds
+    assert [ShiftedSettings.fits.count(shift) for shift in (0.0, 30.0)] == [*folds.values()][::-1]
+
+
+def test_the_race_chooses_what_the_whole_comparison_would():
+    runs = synthetic.runs()
+    candidates = (PodGPSettings(modes=3), InterpolationSettings(), ShiftedSettings(0.05))
+    raced = compare(runs, ComparisonSettings(candidates), "freestream")
+    errors = {
+        candidate: compare(runs, ComparisonSettings((candidate,)), "freestream").candidates[0].mae
+        for candidate in candidates
+    }
+    assert errors[raced.settings] <= min(errors.values()) / 0.9  # type: ignore[index]
+
+
+def test_the_order_of_candidates_does_not_matter():
+    candidates = (InterpolationSettings(), PodGPSettings(modes=3))
+    one, other = (
+        compare(synthetic.runs(), ComparisonSettings(order), "none").settings
+        for order in (candidates, candidates[::-1])
+    )
+    assert one == other
+
+
+def test_progress_is_told():
+    told = []
+    single = ComparisonSettings(candidates=(InterpolationSettings(),), folds=2)
+    compare(synthetic.runs(), single, "none", lambda *progress: told.append(progress))
+    done, total, titles = zip(*told, strict=True)
+    assert list(done) == sorted(done)
+    assert {*total} == {2}
+    assert {*titles} == {"interpolation"}
+    assert (done[0], done[-1]) == (0, 2)
+
+
+def test_too_few_runs_to_compare():
+    runs = synthetic.runs().select(np.arange(25) < 4)
+    with pytest.raises(SureflowError, match="4 runs are too few to compare models by leaving 1 out at a time"):
+        compare(runs, SETTINGS, "none")
+
+
+def test_models_that_take_long_are_not_compared():
+    with pytest.raises(SureflowError, match="a deeponet takes too long to fit again for every fold: leave it out"):
+        comparison_folds(synthetic.runs(), ComparisonSettings((InterpolationSettings(), Networks())))

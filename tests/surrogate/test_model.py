@@ -1,0 +1,189 @@
+"""A surrogate as its user meets it: fields, points, quantities, samples, words."""
+
+import numpy as np
+import pytest
+
+import synthetic
+from sureflow.data.runs import Runs
+from sureflow.errors import Refused, SureflowError
+from sureflow.heads import MVE, Deterministic
+from sureflow.models import MODELS, DeepONetSettings, InterpolationSettings
+from sureflow.samplers import Ensemble
+from sureflow.surrogate.learning import learn
+from sureflow.surrogate.specification import Specification
+from sureflow.train import Networks, TrainSettings
+
+SMALL = DeepONetSettings(encoder_width=8, decoder_width=16, decoder_layers=2, fourier_octaves=2)
+TRAIN = TrainSettings(epochs=150, batch=128, points_per_run="all", learning_rate=1e-2)
+
+
+@pytest.fixture(scope="module")
+def surrogate():
+    return learn(synthetic.runs(), Specification(Networks(SMALL, MVE(), Ensemble(2), TRAIN), "none", "body-fitted"))
+
+
+@pytest.fixture(scope="module")
+def interpolation():
+    return learn(synthetic.runs(), Specification(InterpolationSettings()))
+
+
+def test_fields_are_learned_in_physical_units(surrogate):
+    runs = synthetic.runs()
+    predicted = surrogate.predictive(runs.parameters)
+    error = np.abs(predicted.mean - runs.array()).mean(axis=(0, 2)) / runs.array().std(axis=(0, 2))
+    assert (error < 0.1).all()
+
+
+def test_a_prediction_is_labelled(surrogate):
+    field = surrogate.predict(mach=25, altitude_km=46)
+    assert field.u1.dims == ("j", "i")
+    assert field.u1.shape == synthetic.SHAPE
+    assert field.T_std.attrs == {"units": "K", "long_name": "standard deviation of the temperature"}
+    assert field.x.attrs["units"] == "m"
+    assert field.attrs["verdict"] == "inside"
+    assert field.attrs["bars"] == "uncalibrated: the model's own"
+    np.testing.assert_allclose(field.rho_std**2, field.rho_std_epistemic**2 + field.rho_std_discrepancy**2)
+    assert (field.mach.item(), field.altitude_km.item()) == (25, 46)
+    np.testing.assert_array_equal(field.node_r, synthetic.nodes()[1])
+
+
+def test_several_conditions_give_the_fields_of_each(surrogate):
+    both = surrogate.predict(mach=[12.0, 35.0], altitude_km=30.0)
+    assert both.u1.dims == ("case", "j", "i")
+    np.testing.assert_allclose(both.u1[1], surrogate.predict(mach=35.0, altitude_km=30.0).u1, rtol=1e-5)
+    np.testing.assert_allclose(both.extrapolation, [0, 0.25])
+    assert both.attrs["verdict"].startswith("1 of 2 conditions are extrapolated")
+    assert surrogate.predict(mach=[12.0], altitude_km=30.0).u1.dims == ("case", "j", "i")
+
+
+def test_points_on_the_mesh_agree_with_the_mesh(surrogate):
+    field = surrogate.predict(mach=25, altitude_km=46)
+    points = np.column_stack([field.x.values.ravel(), field.r.values.ravel()])
+    at_points = surrogate.predict(mach=25, altitude_km=46, points=points)
+    assert at_points.u1.dims == ("point",)
+    assert "node_x" not in at_points
+    np.testing.assert_array_equal(at_points.r, points[:, 1])
+    difference = np.abs(at_points.u1.values - field.u1.values.ravel())
+    assert difference.max() < 0.05 * np.ptp(field.u1.values)
+    assert (at_points.u1_std >= 0).all()
+    both = surrogate.predict(mach=[25, 26], altitude_km=46, points=points.tolist())
+    np.testing.assert_allclose(both.u1[0], at_points.u1, rtol=1e-5)
+
+
+def test_wrong_questions_are_refused(surrogate):
+    with pytest.raises(SureflowError, match="takes mach, altitude_km; given: mach"):
+        surrogate.predict(mach=25)
+    with pytest.raises(SureflowError, match="takes mach, altitude_km; given: nothing"):
+        surrogate.predict()
+    with pytest.raises(SureflowError, match="takes mach, altitude_km; given: mach, altitude"):
+        surrogate.predict(mach=25, altitude=46)
+    with pytest.raises(SureflowError, match="must be finite"):
+        surrogate.predict(mach=np.nan, altitude_km=46)
+    with pytest.raises(SureflowError, match="mach='fast' is not a number"):
+        surrogate.predict(mach="fast", altitude_km=46)
+    with pytest.raises(SureflowError, match="outside the mesh"):
+        surrogate.predict(mach=25, altitude_km=46, points=[[5.0, 5.0]])
+    with pytest.raises(SureflowError, match=r"points must be \(point, 2\); their shape is \(2,\)"):
+        surrogate.predict(mach=25, altitude_km=46, points=[0.1, 0.3])
+    with pytest.raises(SureflowError, match="given: 2 of mach, 3 of altitude_km"):
+        surrogate.predict(mach=[20, 25], altitude_km=[30, 40, 50])
+
+
+def test_too_far_is_refused_unless_an_extrapolation_is_asked_for(interpolation):
+    for ask in (interpolation.predict, interpolation.quantities):
+        with pytest.raises(Refused, match=r"refused: mach=39 .*\. Compute runs there, or ask for an extrapolation$"):
+            ask(mach=39, altitude_km=100)
+        assert ask(mach=39, altitude_km=100, extrapolate=True).attrs["verdict"].startswith("refused: mach=39")
+
+
+def test_a_single_deterministic_network_claims_no_error_bar():
+    quick = TrainSettings(epochs=1, batch=128, points_per_run=8)
+    single = learn(synthetic.runs(), Specification(Networks(SMALL, Deterministic(), Ensemble(1), quick)))
+    field = single.predict(mach=25, altitude_km=46)
+    assert "u1" in field
+    assert not [name for name in field if "_std" in str(name)]
+    assert not single.has_samples
+    assert not [name for name in single.quantities(mach=25, altitude_km=46) if "_std" in str(name)]
+    with pytest.raises(SureflowError, match="a single network has no members to sample: train an ensemble"):
+        single.samples(np.array([[25.0, 46.0]]), 3)
+
+
+def test_samples_are_whole_fields_in_physical_units(interpolation):
+    asked = np.array([[12.0, 25.0], [21.0, 47.0]])
+    samples = interpolation.samples(asked, 5, seed=1)
+    assert samples.shape == (5, 2, 4, 48)
+    mean = interpolation.predictive(asked).mean
+    np.testing.assert_allclose(samples.mean(axis=0), mean, atol=0.05 * np.abs(mean).max())
+    np.testing.assert_array_equal(samples, interpolation.samples(asked, 5, seed=1))
+    assert not np.array_equal(samples, interpolation.samples(asked, 5, seed=2))
+
+
+def test_a_prediction_evaluates_the_model_once(interpolation, monkeypatch):
+    calls, kind = [], MODELS["interpolation"].fitted
+    predict = kind.predict
+    monkeypatch.setattr(kind, "predict", lambda self, *given: calls.append(1) or predict(self, *given))
+    runs = synthetic.runs()
+    calibrated = interpolation.calibrate(runs, folds=True)
+    calls.clear()
+    for model in (interpolation, calibrated):
+        model.predict(mach=21, altitude_km=47)
+        model.predict(mach=[21, 22], altitude_km=47)
+        model.quantities(mach=21, altitude_km=47)
+    assert len(calls) == 6
+
+
+def test_a_model_describes_itself(surrogate, interpolation):
+    words = repr(interpolation).splitlines()
+    assert words[0].split() == ["model", "interpolation,", "error", "bars:", "loo"]
+    assert "25 runs, scaling freestream" in words[1]
+    assert "mach 10..30, altitude_km 20..60 km" in words[2]
+    assert "deeponet, error bars: mve" in repr(surrogate)
+    html = interpolation._repr_html_()
+    assert html.startswith("<table>")
+    assert "uncalibrated: the model&#x27;s own" in html
+
+
+def test_names_in_html_are_escaped():
+    x = np.linspace(0, 1, 5)[:, None]
+    runs = Runs.from_arrays({"<b>": np.arange(6.0)}, x, {"<p>": np.random.default_rng(0).normal(size=(6, 5))})
+    html = learn(runs, Specification(InterpolationSettings()))._repr_html_()
+    assert "<b>" not in html
+    assert "&lt;p&gt;" in html
+
+
+def test_logarithmic_parameters_are_seen_by_their_logarithm():
+    """A power law of the parameter is a straight line in what the model sees."""
+    reynolds, x = np.geomspace(1e3, 1e6, 7), np.linspace(0, 1, 6)[:, None]
+    fields = {"q": np.log(reynolds)[:, None] * (1 + x[:, 0])}
+    for logarithmic, error in (["reynolds"], 1e-6), ([], 0.05):
+        runs = Runs.from_arrays({"reynolds": reynolds}, x, fields, logarithmic=logarithmic)
+        model = learn(runs, Specification(InterpolationSettings()))
+        found = model.predict(reynolds=2e4).q
+        wrong = float(np.abs(found - np.log(2e4) * (1 + x[:, 0])).max())
+        assert wrong < error if logarithmic else wrong > error
+    with pytest.raises(SureflowError, match="reynolds=-1"):
+        learn(
+            Runs.from_arrays({"reynolds": reynolds}, x, fields, logarithmic=["reynolds"]),
+            Specification(InterpolationSettings()),
+        ).predict(reynolds=-1.0, extrapolate=True)
+
+
+def test_declared_ranges_are_never_left():
+    angle, x = np.linspace(1, 4, 7), np.linspace(0, 1, 6)[:, None]
+    fields = {"p": np.sin(angle)[:, None] * (1 + x[:, 0])}
+    model = learn(
+        Runs.from_arrays({"angle": angle}, x, fields, ranges={"angle": (0.9, 4.2)}),
+        Specification(InterpolationSettings()),
+    )
+    assert model.predict(angle=4.1).attrs["verdict"].startswith("extrapolated")
+    with pytest.raises(Refused, match=r"angle=4.3 is outside 0.9..4.2"):
+        model.predict(angle=4.3)
+
+
+def test_quantities_need_a_flow_around_a_body():
+    x = np.linspace(0, 1, 5)[:, None]
+    runs = Runs.from_arrays({"a": np.arange(6.0)}, x, {"p": np.random.default_rng(0).normal(size=(6, 5))})
+    model = learn(runs, Specification(InterpolationSettings()))
+    assert model.observer is None
+    with pytest.raises(SureflowError, match="quantities are read off velocity, density and temperature .* have p$"):
+        model.quantities(a=2.5)
