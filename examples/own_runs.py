@@ -1,4 +1,4 @@
-"""Learn from runs of your own: any parameters, any mesh that the runs share, any fields.
+"""Learn from runs of your own: any parameters, any fields, any mesh.
 
 Here the "solver" is a formula, a bump of pressure that moves and widens with two parameters; put your arrays in its
 place. Prints the error and the error bar at a condition that no run has.
@@ -6,11 +6,7 @@ place. Prints the error and the error bar at a condition that no run has.
 
 import numpy as np
 
-from sureflow.data.dataset import Dataset
-from sureflow.heads import Deterministic
-from sureflow.learn import learn
-from sureflow.models import DeepONetSettings
-from sureflow.train import Recipe, TrainSettings
+import sureflow as sf
 
 
 def pressure(angle: float, thickness: float, points: np.ndarray) -> np.ndarray:
@@ -22,19 +18,17 @@ def pressure(angle: float, thickness: float, points: np.ndarray) -> np.ndarray:
 def main() -> None:
     rng = np.random.default_rng(0)
     points = rng.uniform(-1, 1, (200, 2))
-    conditions = rng.uniform([0.0, 0.3], [2.0, 0.6], (30, 2))
-    runs = Dataset.from_arrays(
-        parameters={"angle": conditions[:, 0], "thickness": conditions[:, 1]},
+    angle, thickness = rng.uniform(0.0, 2.0, 40), rng.uniform(0.3, 0.6, 40)
+    runs = sf.Runs.from_arrays(
+        parameters={"angle": angle, "thickness": thickness},
         coordinates=points,
-        fields={"p": np.array([pressure(*condition, points) for condition in conditions])},
-        units={"p": "Pa"},
+        fields={"p": [pressure(*condition, points) for condition in zip(angle, thickness, strict=True)]},
+        units={"p": "Pa", "angle": "deg"},
     )
-    network = DeepONetSettings(decoder_width=32, decoder_layers=2, fourier_octaves=0)
-    settings = TrainSettings(epochs=60, points_per_run="all", batch=200, learning_rate=5e-3)
-    surrogate = learn(runs, Recipe(network, Deterministic(), members=4, train=settings), "xr")
-
-    field = surrogate.predict(angle=1.2, thickness=0.45)
-    error = np.abs(field.p - pressure(1.2, 0.45, points)).mean().item()
+    model = sf.fit(runs)
+    field = model.predict(angle=1.2, thickness=0.45)
+    error = abs(field.p - pressure(1.2, 0.45, points)).mean().item()
+    print(model)
     print(f"mean error {error:.0f} Pa, mean standard deviation {field.p_std.mean().item():.0f} Pa, {field.verdict}")
 
 

@@ -6,10 +6,11 @@ import numpy as np
 
 import synthetic
 from campaigns import Inline, crew
-from sureflow.campaign.continuation import Outcome
-from sureflow.campaign.run import Case, campaign_contents, run_campaign
-from sureflow.campaign.settings import load_campaign
+from sureflow.campaign.campaign import load_campaign
+from sureflow.campaign.continuation import Computed
+from sureflow.campaign.run import Case, run_campaign
 from sureflow.data.schema import Status
+from sureflow.flow.solution import RECORD_NAMES
 
 CAMPAIGN = """
 [[conditions]]
@@ -22,6 +23,12 @@ wall_spacing = 1e-3
 """
 STUDY = """
 campaign = "{campaign}"
+reproduction = "leon2023"
+
+[network]
+model = {{ name = "deeponet", fourier_octaves = 0, decoder_width = 8 }}
+scaling = "none"
+coordinates = "physical"
 
 [selection]
 learning_rate = [1e-3, 1e-2]
@@ -41,18 +48,15 @@ test_runs = 2
 [[models]]
 label = "deterministic"
 uq = "deterministic"
-model = {{ decoder_width = 8 }}
 
 [[models]]
 label = "evidential"
 uq = "evidential"
-model = {{ decoder_width = 8 }}
 
 [[models]]
 label = "ensemble"
 uq = "ensemble"
 members = 2
-model = {{ decoder_width = 8 }}
 """
 
 
@@ -67,11 +71,10 @@ def write_study(folder: Path, epochs: int = 4) -> Path:
 
 def make_runs(campaign_toml: Path, store: Path) -> None:
     campaign = load_campaign(str(campaign_toml))
-    record = campaign_contents(campaign, campaign.build_mesh()).record
 
-    def solve(case: Case) -> Outcome:
+    def solve(case: Case) -> Computed:
         condition = np.array([[case.condition.mach, case.condition.altitude_km]])
         fields = synthetic.fields(condition, case.mesh.shape)[0]
-        return Outcome(fields, dict.fromkeys(record, 1.0), Status.CONVERGED, seconds=0.0)
+        return Computed(fields, dict.fromkeys(RECORD_NAMES, 1.0), Status.CONVERGED, seconds=0.0)
 
     run_campaign(store, campaign, crew(Inline()), solve=solve)

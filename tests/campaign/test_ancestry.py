@@ -33,9 +33,20 @@ def test_depth_first_visits_every_case_once_after_its_parent(points):
 @given(conditions, st.integers(1, 50))
 def test_shards_share_out_all_cases(points, count):
     tree = ancestry(points)
-    pieces = [tree.shard(index, count) for index in range(1, count + 1)]
-    assert [case for piece in pieces for case in piece] == tree.depth_first()
+    cases = range(len(points) // 2, len(points))
+    pieces = [tree.shard(cases, index, count) for index in range(1, count + 1)]
+    assert [case for piece in pieces for case in piece] == [case for case in tree.depth_first() if case in cases]
     assert max(map(len, pieces)) - min(map(len, pieces)) <= 1
+
+
+@given(conditions)
+def test_conditions_that_are_added_change_nothing_for_the_others(points):
+    added = np.concatenate([points, points + [0.0, 0.5]])
+    tree, longer = ancestry(points), ancestry(added)
+    assert longer.order[: len(points)] == tree.order
+    assert longer.parent[: len(points)] == tree.parent
+    rank = {case: position for position, case in enumerate(longer.order)}
+    assert all(rank[parent] < rank[case] for case, parent in enumerate(longer.parent) if parent is not None)
 
 
 def test_the_study_starts_in_the_middle_and_goes_to_neighbors():

@@ -6,7 +6,9 @@ import sys
 import pytest
 
 from campaigns import run, tiny
+from sureflow.campaign.contents import follow_up
 from sureflow.campaign.lock import lock_store
+from sureflow.data.run_store import RunStore
 from sureflow.errors import SureflowError
 
 HOLD = """
@@ -58,10 +60,12 @@ def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch):
             pass
 
 
-def test_a_store_in_use_is_neither_continued_nor_deleted(other_job):
+def test_a_store_in_use_is_neither_continued_nor_deleted_nor_added_to(other_job):
     path, _ = other_job
     with pytest.raises(SureflowError, match="another job is working on"):
         run(path, tiny())
     with pytest.raises(SureflowError, match="another job is working on"):
         run(path, tiny(), overwrite=True)
-    assert path.exists()
+    with pytest.raises(SureflowError, match="another job is working on"):
+        run(path, follow_up(path, [(20.0, 43.0)]))
+    assert len(RunStore.open(path)) == 6

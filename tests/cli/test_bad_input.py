@@ -8,7 +8,8 @@ import pytest
 import zarr
 
 import synthetic
-from campaigns import TINY_TOML, run as compute, tiny
+from campaigns import TINY_TOML, tiny
+from campaigns import run as compute
 from sureflow.data.store import open_store
 
 
@@ -78,9 +79,7 @@ def test_results_are_not_overwritten(refused, tmp_path):
     (tmp_path / "solution-M25-46km").mkdir()
     (tmp_path / "solution-M25-46km/summary.json").write_text("{}")
     sentence = refused("solve", "--mach", "25", "--altitude", "46")
-    assert sentence == (
-        "solution-M25-46km exists: choose another folder, or allow it to be replaced (--overwrite)"
-    )
+    assert sentence == ("solution-M25-46km exists: choose another folder, or allow it to be replaced (--overwrite)")
     assert (tmp_path / "mine/thesis.txt").read_text() == "years of work"
 
 
@@ -116,8 +115,12 @@ def test_a_store_or_model_of_a_newer_version_is_named(run, refused, tmp_path):
     content["attributes"]["schema_version"] = 3
     marks.write_text(json.dumps(content))
     manifest.write_text(manifest.read_text().replace('"schema_version": 2', '"schema_version": 3'))
-    assert refused("info", "runs.zarr").startswith("runs.zarr has schema version 3, and this sureflow reads versions up to 2")
-    assert refused("predict", "model", "mach=25").startswith("model/model.json has schema version 3; this sureflow reads")
+    assert refused("info", "runs.zarr").startswith(
+        "runs.zarr has schema version 3, and this sureflow reads versions up to 2"
+    )
+    assert refused("predict", "model", "mach=25").startswith(
+        "model/model.json has schema version 3; this sureflow reads"
+    )
 
 
 def test_a_scheduler_that_is_not_there(refused, tmp_path):

@@ -7,7 +7,8 @@ import pytest
 import kinds_of_runs
 import sureflow
 import synthetic
-from campaigns import Inline, fake_solver, run as compute, tiny
+from campaigns import Inline, fake_solver, tiny
+from campaigns import run as compute
 from sureflow.data.schema import Status
 from sureflow.data.store import open_store
 

@@ -57,7 +57,9 @@ def test_points_are_given_by_the_axes_of_the_runs(run, refused, stores, monkeypa
     run("train", f"{kind}.zarr", "-o", "model", "--model", "interpolation")
     axes = kinds_of_runs.AXES[kind]
     place = dict(zip(axes, (0.4, 0.5, 0.1), strict=False))
-    (stores / "points.csv").write_text(",".join(reversed(axes)) + "\n" + ",".join(str(place[a]) for a in reversed(axes)))
+    (stores / "points.csv").write_text(
+        ",".join(reversed(axes)) + "\n" + ",".join(str(place[a]) for a in reversed(axes))
+    )
     command = ("predict", "model", "angle=1.1", "thickness=0.41", "--points", "points.csv")
     run(*command, "-o", "fields.csv")
     columns = (stores / "fields.csv").read_text().splitlines()[0].split(",")

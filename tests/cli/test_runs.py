@@ -39,7 +39,9 @@ def test_parts_add_up_to_the_whole(run, refused, whole, tmp_path):
     ended = run("runs", "add", "parts/train.zarr", "parts/test.zarr")
     assert ended.out.startswith("parts/train.zarr: 30 runs over angle (0..2)")
     assert same(open_runs(tmp_path / "parts/train.zarr"), whole)
-    assert "10 of 40 runs repeat the condition of another" in refused("runs", "add", "parts/train.zarr", "parts/test.zarr")
+    assert "10 of 40 runs repeat the condition of another" in refused(
+        "runs", "add", "parts/train.zarr", "parts/test.zarr"
+    )
     assert len(open_runs(tmp_path / "parts/train.zarr")) == 30
 
 
@@ -62,7 +64,9 @@ def test_runs_that_disagree_are_refused(refused, tmp_path):
     )
     assert "is shared by its runs" in refused("runs", "add", "block.zarr", "moving.zarr")
     assert "test=1 of 30 runs" in refused("runs", "split", "block.zarr", "--test", "1.0", "-o", "parts")
-    assert refused("runs", "split", "block.zarr", "--test", "half", "-o", "parts") == "test='half' is not a finite number"
+    assert (
+        refused("runs", "split", "block.zarr", "--test", "half", "-o", "parts") == "test='half' is not a finite number"
+    )
     assert refused("runs", "add", "none.zarr", "block.zarr").startswith("none.zarr does not exist")
     assert open_runs(tmp_path / "block.zarr").checksum == before
     assert not (tmp_path / "all.zarr").exists()

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -127,9 +126,7 @@ def test_runs_that_cannot_be_learned_from_cost_no_model(refused, runs, model):
 def test_two_trainings_do_not_share_a_folder(refused, runs, tmp_path):
     with alone_in(tmp_path / "model"):
         sentence = refused("train", runs, "-o", "model", "--model", "interpolation")
-    assert sentence == (
-        "another process is making the model in model: wait for it, stop it, or choose another folder"
-    )
+    assert sentence == ("another process is making the model in model: wait for it, stop it, or choose another folder")
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "experiment.toml"])
@@ -153,7 +150,9 @@ def test_the_best_model_is_kept_and_the_table_shown(run, runs, tmp_path):
 
 def test_an_ending_that_nothing_reads_is_named(refused, tmp_path):
     (tmp_path / "runs.plt").write_text("")
-    assert refused("train", "runs.plt", "-o", "model").startswith("runs.plt: the ending '.plt' is not one of .zarr, .npz")
+    assert refused("train", "runs.plt", "-o", "model").startswith(
+        "runs.plt: the ending '.plt' is not one of .zarr, .npz"
+    )
     assert not (tmp_path / "model").exists()
 
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import synthetic
-from sureflow.data.dataset import Dataset
+from sureflow.data.store import open_runs
 from sureflow.errors import SureflowError
 from sureflow.study.curve import curve_settings, curve_table
-from sureflow.study.data import StudyData
-from sureflow.study.evaluation import evaluate_model
+from sureflow.study.division import StudyRuns
+from sureflow.study.judging import evaluate_model
 from sureflow.study.training import train_model
-from sureflow.study.work import Costs, Study, Watch
+from sureflow.study.work import Audience, Costs, Study
 
 CONDITIONS = np.array(
     [(m, a) for m in (10.0, 13.0, 16.0, 19.0, 22.0, 25.0, 30.0) for a in (20.0, 30.0, 38.0, 46.0, 60.0)]
@@ -19,16 +19,16 @@ CONDITIONS = np.array(
 
 def test_a_curve_has_a_point_for_every_number_of_runs(tmp_path):
     store = synthetic.write_store(tmp_path / "runs.zarr", CONDITIONS)
-    runs = Dataset.from_store(store)
+    runs = open_runs(store)
     settings = curve_settings(store, ["interpolation"], [4, 9, 500])
     available = int(settings.split(runs).train.sum())
     said: list[str] = []
-    watch = Watch(say=said.append, advance=lambda done, note: None, begin=lambda total: None)
-    study, data = Study(tmp_path, settings, watch, Costs(settings), {}), StudyData(runs, settings)
+    watch = Audience(say=said.append, advance=lambda done, note: None, begin=lambda total: None)
+    study, data = Study(tmp_path, settings, watch, Costs(settings), {}), StudyRuns(runs, settings)
     (tmp_path / "evaluation").mkdir()
     rows = []
     for entry in settings.models:
-        train_model(study, entry, settings.train, data.training_of(entry))
+        train_model(study, entry, settings.train, data.training_for(entry))
         rows += evaluate_model(tmp_path, entry, data, lambda share: None)["rows"]
     assert any("interpolation-4: not calibrated, since" in line for line in said)
     table = curve_table(rows)

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sureflow.data.dataset import Dataset
+from sureflow.data.runs import Runs
 from sureflow.evaluate.results import Results
-from sureflow.report.export import FORMATS, to_markdown
 from sureflow.report.findings import Findings
 from sureflow.report.study_tables import all_tables
-from sureflow.study.settings import load_study
+from sureflow.report.tabular import FORMATS, to_markdown
+from sureflow.study.agenda import load_study
 from sureflow.study.work import Costs
 
 FOLDER = Path(__file__).parents[2] / "docs" / "study"
@@ -25,7 +25,7 @@ def reference() -> Results:
 
 
 def test_it_was_made_by_the_committed_preset(reference):
-    assert reference.configuration == json.loads(load_study("paper").model_dump_json(exclude_none=True))
+    assert reference.configuration == load_study("paper").portable()
 
 
 def test_its_tables_and_times_are_those_of_its_results():
@@ -41,7 +41,7 @@ def test_its_tables_and_times_are_those_of_its_results():
 def test_its_runs_are_counted_as_the_split_counts_them(reference):
     settings = load_study("paper")
     conditions = settings.load_campaign().condition_array()
-    runs = Dataset.from_arrays(
+    runs = Runs.from_arrays(
         {"mach": conditions[:, 0], "altitude_km": conditions[:, 1]},
         np.zeros((1, 2)),
         {"T": np.zeros((len(conditions), 1))},

@@ -15,7 +15,7 @@ import pytest
 
 from studies import write_study
 from sureflow.errors import SureflowError
-from sureflow.study.run import study_lock
+from sureflow.study.conduct import study_lock
 
 PATIENCE = 300.0  # seconds; a busy machine compiles slowly
 
@@ -60,7 +60,7 @@ def test_the_second_time_nothing_is_done(whole):
     assert again.returncode == 0
     stages = [line for line in again.stderr.splitlines() if line.startswith(("train", "evaluate", "results", "report"))]
     assert stages
-    assert all(line.endswith("as it was") for line in stages)
+    assert all(line.endswith("unchanged") for line in stages)
 
 
 def test_killed_five_times_it_ends_in_the_same_results(whole, tmp_path):
@@ -91,8 +91,8 @@ def test_other_settings_are_refused_and_redone_on_request(whole, tmp_path):
     assert (study / "results.json").read_bytes() == before
     redone = run(study_toml, "--overwrite")
     assert redone.returncode == 0, redone.stderr
-    assert "train ensemble: done again, since train.epochs is 4 there and 3 here" in redone.stderr
-    assert "selection 0: as it was" in redone.stderr
+    assert "train ensemble: done again, since model.train.epochs is 4 there and 3 here" in redone.stderr
+    assert "selection 0: unchanged" in redone.stderr
     assert results(study_toml) != results(whole)
 
 
@@ -100,13 +100,13 @@ def test_a_damaged_file_is_made_again(whole):
     study = whole.parent / "study"
     before = (study / "results.json").read_bytes()
     (study / "evaluation" / "ensemble.json").write_bytes(b"{")
-    weights = study / "models" / "deterministic" / "weights.safetensors"
+    (weights,) = (study / "models" / "deterministic").glob("weights-*.safetensors")
     weights.write_bytes(weights.read_bytes()[:-10])
     (study / "figures" / "fields.pdf").unlink()
     (study / "tables" / "summary.csv").unlink()
     again = run(whole)
     assert again.returncode == 0, again.stderr
-    assert "weights.safetensors is damaged or was changed" in again.stderr
+    assert "weights-*.safetensors is damaged or was changed" in again.stderr
     assert "report: done again, since figures is damaged or was changed" in again.stderr
     assert (study / "figures" / "fields.pdf").exists()
     assert (study / "tables" / "summary.csv").exists()
@@ -140,7 +140,7 @@ def test_unknown_presets_and_settings_are_named(tmp_path):
         [sys.executable, "-m", "sureflow", "study", "--preset", "papr"], capture_output=True, text=True, cwd=tmp_path
     )
     assert unknown.returncode == 2
-    assert "preset='papr' is none of" in unknown.stderr
+    assert "preset 'papr' is not one of" in unknown.stderr
     study_toml = write_study(tmp_path)
     study_toml.write_text(study_toml.read_text().replace("points_per_run", "points_per_runs"))
     wrong = run(study_toml)

@@ -4,40 +4,41 @@ import numpy as np
 import pytest
 
 import synthetic
-from sureflow.data.dataset import Dataset
+from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
-from sureflow.study.data import StudyData
-from sureflow.study.evaluation import evaluated_with
-from sureflow.study.settings import StudySettings
+from sureflow.study.agenda import StudySettings
+from sureflow.study.division import StudyRuns
+from sureflow.study.judging import evaluated_with
 from sureflow.study.training import best, scores, select
-from sureflow.study.work import Costs, Study, Watch
+from sureflow.study.work import Audience, Costs, Study
 
 CONDITIONS = np.array(
     [(m, a) for m in (10.0, 13.0, 16.0, 19.0, 22.0, 25.0, 30.0) for a in (20.0, 30.0, 38.0, 46.0, 60.0)]
 )
 NETWORK = {"label": "network", "uq": "deterministic", "model": {"name": "deeponet", "decoder_width": 8}}
-FIELD_MODEL = {"label": "field", "model": {"name": "interpolation"}}
+FIELD_MODEL = {"label": "field", "model": {"name": "interpolation"}, "scaling": "none"}
 
 
 def settings(*models: dict, **others) -> StudySettings:
-    common = {"campaign": "quick", "split": {"kind": "paper", "test_runs": 3}, "models": models}
+    shown = {"mach": 25.0, "altitude_km": 46.0}
+    common = {"campaign": "quick", "split": {"kind": "paper", "test_runs": 3}, "shown": shown, "models": models}
     return StudySettings.model_validate(common | others)
 
 
 @pytest.fixture(scope="module")
-def runs() -> Dataset:
-    return synthetic.dataset(CONDITIONS)
+def runs() -> Runs:
+    return synthetic.runs(CONDITIONS)
 
 
 def test_a_candidate_that_diverges_is_lost_and_said_so(runs, tmp_path):
     search = {"learning_rate": [1e-3, 1e30], "batch": [64], "schedule": ["constant"], "epochs": 1, "held_out": 3}
     chosen = settings(NETWORK, selection=search, train={"epochs": 1, "points_per_run": 16})
     said: list[str] = []
-    watch = Watch(say=said.append, advance=lambda done, note: None, begin=lambda total: None)
+    watch = Audience(say=said.append, advance=lambda done, note: None, begin=lambda total: None)
     study = Study(tmp_path, chosen, watch, Costs(chosen), {})
-    assert select(study, StudyData(runs, chosen).training).learning_rate == 1e-3
+    assert select(study, StudyRuns(runs, chosen).training).learning_rate == 1e-3
     assert [score["mae"] is None for score in scores(study)] == [False, True]
-    assert any(line.startswith("selection 1: counts as lost, since the loss of u1, member 1 of 1,") for line in said)
+    assert any(line.startswith("selection 1: not eligible, since the loss of u1, member 1 of 1,") for line in said)
     assert not list(tmp_path.rglob("checkpoint.safetensors"))
 
 
@@ -56,13 +57,13 @@ def test_without_a_candidate_that_converged_there_is_no_choice():
 )
 def test_numbers_of_runs_that_cannot_be_are_refused_first(runs, model, words):
     with pytest.raises(SureflowError, match=words):
-        StudyData(runs, settings(NETWORK, FIELD_MODEL | model)).require_runs()
+        StudyRuns(runs, settings(NETWORK, FIELD_MODEL | model)).require_runs()
 
 
 def test_whatever_an_evaluation_depends_on_is_among_its_inputs(runs):
     def inputs(model: dict, **others) -> dict:
         chosen = settings(model, **others)
-        return evaluated_with(chosen.models[0], StudyData(runs, chosen))
+        return evaluated_with(chosen.models[0], StudyRuns(runs, chosen))
 
     plain = inputs(FIELD_MODEL)
     assert plain == inputs(FIELD_MODEL)

@@ -6,13 +6,21 @@ import pytest
 
 from studies import write_study
 from sureflow.campaign.versions import versions
-from sureflow.errors import SureflowError
-from sureflow.study.run import run_study
-from sureflow.study.settings import StudySettings, load_study
+from sureflow.errors import Exists, SureflowError
+from sureflow.study.agenda import StudySettings, load_study
+from sureflow.study.conduct import run_study
 from sureflow.study.stages import Stage
-from sureflow.study.work import Costs, Study, Watch, all_versions, read_provenance, remark_on_versions, write_provenance
+from sureflow.study.work import (
+    Audience,
+    Costs,
+    Study,
+    all_versions,
+    read_provenance,
+    remark_on_versions,
+    write_provenance,
+)
 
-SILENT = Watch(say=lambda words: None, advance=lambda done, note: None, begin=lambda total: None)
+SILENT = Audience(say=lambda words: None, advance=lambda done, note: None, begin=lambda total: None)
 SETTINGS = {"campaign": "quick", "models": [{"label": "field", "model": {"name": "interpolation"}}]}
 
 
@@ -34,9 +42,7 @@ def test_runs_of_another_campaign_are_deleted_on_request_alone(tmp_path, monkeyp
     campaign = tmp_path / "campaign.toml"
     original = campaign.read_text()
     campaign.write_text(original.replace("altitude_km = [20,", "altitude_km = [21,"))
-    with pytest.raises(
-        SureflowError, match=r"holds the runs of another campaign \(condition 0 .*--overwrite to delete"
-    ):
+    with pytest.raises(Exists, match=r"holds the runs of another campaign \(condition 0 .*allow them to be deleted"):
         run_study(folder, settings, SILENT)
     assert not (folder / "study.toml").exists()
 
@@ -46,7 +52,7 @@ def test_runs_of_another_campaign_are_deleted_on_request_alone(tmp_path, monkeyp
         deletes.append(options.overwrite)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sureflow.study.run.run_campaign", stop)
+    monkeypatch.setattr("sureflow.study.conduct.run_campaign", stop)
     for text in (campaign.read_text(), original):
         campaign.write_text(text)
         with pytest.raises(KeyboardInterrupt):

@@ -1,14 +1,17 @@
 """Calibration of surrogates: which runs count, and what the bars are worth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import synthetic
 from sureflow.data.runs import Runs
+from sureflow.data.sources import ArrayFields
 from sureflow.errors import Refused, SureflowError
 from sureflow.evaluate.held_out import held_out
 from sureflow.heads import Deterministic
-from sureflow.models import InterpolationSettings
+from sureflow.models import DeepONetSettings, InterpolationSettings
 from sureflow.samplers import Ensemble
 from sureflow.surrogate.artifact import load
 from sureflow.surrogate.calibrate import CannotCalibrate, calibrate, calibration_runs
@@ -21,6 +24,7 @@ from sureflow.uq.bars import Calibrations
 TRAINED, UNSEEN = np.split(np.random.default_rng(0).uniform([10.0, 20.0], [30.0, 60.0], size=(60, 2)), [36])
 ASKED = np.array([[21.0, 47.0], [33.0, 47.0], [21.0, 14.0]])
 SHAPE = (8, 6)
+SMALL = DeepONetSettings(encoder_width=4, decoder_width=8, decoder_layers=1)
 INTERPOLATION = Specification(InterpolationSettings(), "none")
 
 
@@ -106,7 +110,7 @@ def test_runs_that_calibrated_are_kept_with_the_model_and_never_tested(surrogate
     surrogate.calibrate(both).save(tmp_path / "model")
     loaded = load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.calibrated_with, UNSEEN)
-    with pytest.raises(SureflowError, match="trained on or calibrated with|training or calibration"):
+    with pytest.raises(SureflowError, match="trained on or calibrated with"):
         held_out(both, loaded)
     tested = held_out(runs(TRAINED, UNSEEN, np.array([[23.4, 44.4]])), loaded)
     assert np.logical_or.reduce(list(tested.test.values())).nonzero()[0].tolist() == [len(both)]
@@ -128,8 +132,9 @@ def test_other_runs_at_the_training_conditions_are_refused(surrogate):
 
 def spoiled(some: Runs, case: int) -> Runs:
     """The runs with a value missing from one on."""
-    some.fields.values[case:, 0, 0] = np.nan  # type: ignore[attr-defined]
-    return some
+    values = some.array().copy()
+    values[case:, 0, 0] = np.nan
+    return replace(some, fields=ArrayFields(values))
 
 
 def test_missing_values_of_unseen_runs_are_refused(surrogate):
@@ -176,8 +181,8 @@ def test_bars_at_points_are_those_of_the_mesh(by_folds):
 
 def test_a_network_needs_runs_that_it_has_not_seen():
     quick = TrainSettings(epochs=1, batch=64, points_per_run=4)
-    network = learn(runs(TRAINED), Specification(Networks(head=Deterministic(), sampler=Ensemble(1), train=quick)))
-    with pytest.raises(CannotCalibrate, match="a deeponet takes too long .* so give runs that it has not seen"):
+    network = learn(runs(TRAINED), Specification(Networks(SMALL, Deterministic(), Ensemble(1), quick)))
+    with pytest.raises(CannotCalibrate, match=r"a deeponet takes too long .* so give runs that it has not seen"):
         network.calibrate(runs(TRAINED))
     fitted = network.calibrate(runs(TRAINED, UNSEEN))
     assert fitted.predictive(ASKED[:1]).std is not None

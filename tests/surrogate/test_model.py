@@ -85,6 +85,10 @@ def test_wrong_questions_are_refused(surrogate):
         surrogate.predict(mach=25, altitude_km=46, points=[[5.0, 5.0]])
     with pytest.raises(SureflowError, match=r"points must be \(point, 2\); their shape is \(2,\)"):
         surrogate.predict(mach=25, altitude_km=46, points=[0.1, 0.3])
+    with pytest.raises(SureflowError, match=r"points must be numbers \(point, 2\); given: 'here'"):
+        surrogate.predict(mach=25, altitude_km=46, points="here")
+    with pytest.raises(SureflowError, match="1 of 2 points are not finite numbers"):
+        surrogate.predict(mach=25, altitude_km=46, points=[[0.1, 0.3], [np.nan, 0.3]])
     with pytest.raises(SureflowError, match="given: 2 of mach, 3 of altitude_km"):
         surrogate.predict(mach=[20, 25], altitude_km=[30, 40, 50])
 
@@ -92,8 +96,8 @@ def test_wrong_questions_are_refused(surrogate):
 def test_too_far_is_refused_unless_an_extrapolation_is_asked_for(interpolation):
     for ask in (interpolation.predict, interpolation.quantities):
         with pytest.raises(Refused, match=r"refused: mach=39 .*\. Compute runs there, or ask for an extrapolation$"):
-            ask(mach=39, altitude_km=100)
-        assert ask(mach=39, altitude_km=100, extrapolate=True).attrs["verdict"].startswith("refused: mach=39")
+            ask(mach=39, altitude_km=80)
+        assert ask(mach=39, altitude_km=80, extrapolate=True).attrs["verdict"].startswith("refused: mach=39")
 
 
 def test_a_single_deterministic_network_claims_no_error_bar():
@@ -185,5 +189,5 @@ def test_quantities_need_a_flow_around_a_body():
     runs = Runs.from_arrays({"a": np.arange(6.0)}, x, {"p": np.random.default_rng(0).normal(size=(6, 5))})
     model = learn(runs, Specification(InterpolationSettings()))
     assert model.observer is None
-    with pytest.raises(SureflowError, match="quantities are read off velocity, density and temperature .* have p$"):
+    with pytest.raises(SureflowError, match=r"quantities are read off velocity, density and temperature .* have p$"):
         model.quantities(a=2.5)

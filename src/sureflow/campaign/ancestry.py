@@ -4,7 +4,7 @@ A result then depends on its ancestors alone and never on what happened to finis
 or on where a campaign was interrupted.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +62,8 @@ def ancestry(conditions: Float[np.ndarray, "case 2"]) -> Ancestry:
     return Ancestry(tuple(int(case) for case in order), tuple(parent))
 
 
-def _rising(conditions: Sequence[Sequence[float]]) -> int:
+def _rising(conditions: list[list[float]]) -> int:
     """How many conditions there are before the first that does not rise."""
-    return next((case for case in range(1, len(conditions)) if conditions[case] <= conditions[case - 1]), len(conditions))
+    return next(
+        (case for case in range(1, len(conditions)) if conditions[case] <= conditions[case - 1]), len(conditions)
+    )

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 
 from sureflow.campaign.campaign import Campaign
 from sureflow.campaign.lock import StoreLock
@@ -29,10 +28,8 @@ from sureflow.validation import plain
 SAME_NODES = 1e-12
 
 
-def campaign_contents(
-    campaign: Campaign, mesh: FlowMesh, conditions: Float[np.ndarray, "case 2"] | None = None
-) -> Contents:
-    """Everything of a store that is settled before its first run; `conditions` are those of the campaign by default."""
+def campaign_contents(campaign: Campaign, mesh: FlowMesh) -> Contents:
+    """Everything of a store that is settled before its first run."""
     header = Header(
         parameters=(Parameter("mach", "1"), Parameter("altitude_km", "km")),
         fields=tuple(Variable(name, unit) for name, unit in FIELD_UNITS.items()),
@@ -47,8 +44,7 @@ def campaign_contents(
         },
     )
     geometry = Geometry.blocks(mesh.centers, (mesh.node_x, mesh.node_r))
-    conditions = campaign.condition_array() if conditions is None else conditions
-    return Contents(header, conditions, Topology(mesh.shape), geometry, versions=versions())
+    return Contents(header, campaign.condition_array(), Topology(mesh.shape), geometry, versions=versions())
 
 
 def make_or_open(
@@ -67,7 +63,7 @@ def make_or_open(
         return RunStore.create(path, campaign_contents(campaign, mesh)), mesh, list(range(len(campaign.pairs())))
     store = RunStore.open(path, writable=True)
     mesh = mesh_of_store(store, campaign)
-    store.refuse_other_contents(campaign_contents(campaign, mesh, store.parameters()))
+    store.refuse_other_contents(replace(campaign_contents(campaign, mesh), parameters=store.parameters()))
     stored = [(mach, altitude) for mach, altitude in store.parameters().tolist()]
     missing = [pair for pair in campaign.pairs() if pair not in set(stored)]
     if missing:

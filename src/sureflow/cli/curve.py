@@ -18,7 +18,8 @@ def curve(
         str, typer.Option(help="Numbers of runs, separated by commas; all training runs are added.")
     ] = "4,6,9,12,16,25,50,100,205",
     split: Annotated[
-        str | None, typer.Option(help="How runs are held back for testing, such as paper; by default a fifth at random.")
+        str | None,
+        typer.Option(help="How runs are held back for testing, such as paper; by default a fifth at random."),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Accept other settings than the folder's; do again what they change.")

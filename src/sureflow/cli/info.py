@@ -15,7 +15,9 @@ PICTURES = (".png", ".pdf", ".svg")
 
 
 def info(
-    path: Annotated[Path, typer.Argument(help="A store of runs, another file of runs (.npz), or the folder of a model.")],
+    path: Annotated[
+        Path, typer.Argument(help="A store of runs, another file of runs (.npz), or the folder of a model.")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False,
     figure: Annotated[
         Path | None, typer.Option(help="Also draw how the runs of a store ended over their parameters (png, pdf, svg).")
@@ -75,7 +77,13 @@ def show_store(path: Path, *, as_json: bool, figure: Path | None) -> None:
 def runs_facts(path: Path, runs: "Runs") -> dict[str, Any]:
     from sureflow.validation import plain
 
-    return {"path": str(path), "runs": len(runs), **plain(runs.header), "points": runs.n_points, "checksum": runs.checksum}
+    return {
+        "path": str(path),
+        "runs": len(runs),
+        **plain(runs.header),
+        "points": runs.n_points,
+        "checksum": runs.checksum,
+    }
 
 
 def model_facts(surrogate: "Surrogate") -> dict[str, Any]:

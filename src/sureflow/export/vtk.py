@@ -33,7 +33,7 @@ def write_structured(dataset: xarray.Dataset, path: Path) -> None:
     mesh = mesh_of(dataset)
     shape = mesh.topology.shape
     if shape is None or mesh.geometry.nodes is None:
-        raise SureflowError(f"{path.name}: a .vts file holds structured meshes, and this one is not: write .vtu")
+        raise SureflowError("a .vts file holds structured meshes, and this one is not: write .vtu")
     grid = pyvista.StructuredGrid()
     grid.points = _in_space(mesh.geometry.nodes)
     # VTK counts the fastest index first.
@@ -50,9 +50,7 @@ def write_unstructured(dataset: xarray.Dataset, path: Path) -> None:
     mesh = mesh_of(dataset)
     cells, nodes = mesh.topology.cells, mesh.geometry.nodes
     if mesh.topology.shape is not None:
-        raise SureflowError(
-            f"{path.name}: a .vtu file holds unstructured meshes, and this one is structured: write .vts"
-        )
+        raise SureflowError("a .vtu file holds unstructured meshes, and this one is structured: write .vts")
     if cells is None or nodes is None:
         nodes = mesh.geometry.points
         connectivity, offsets = np.arange(len(nodes)), np.arange(len(nodes) + 1)

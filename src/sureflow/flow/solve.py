@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -140,9 +140,9 @@ def scheme(settings: SolverSettings) -> dict[str, Any]:
 
 def solver_settings(recorded: Mapping[str, Any]) -> SolverSettings:
     """The settings that a `scheme` came from."""
-    values = {entry.name: recorded[entry.name] for entry in fields(SolverSettings) if entry.name in recorded}
-    names = {text: name for name, text in RECORDED.items()}
-    return validated(SolverSettings, values | {"flux": names.get(values["flux"], values["flux"])}, "scheme")
+    flux = next((name for name, text in RECORDED.items() if text == recorded["flux"]), recorded["flux"])
+    values = {name: recorded[name] for name in asdict(SolverSettings()) if name in recorded}
+    return validated(SolverSettings, values | {"flux": flux}, "scheme")
 
 
 def flow_problem(mesh: FlowMesh, gas: Gas, wall: Wall, free_stream: FreeStream, flux: Flux = hllc_hlle) -> Problem:

@@ -68,7 +68,7 @@ def _cells(arrays: Mapping[str, np.ndarray]) -> dict[str, Cells]:
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     """All arrays; objects, which could execute code, are refused."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise SureflowError(f"{path} does not exist: give the path of a file or store of runs") from None

@@ -49,7 +49,7 @@ class Plane:
         axes, cells = self.mesh.axes, self.mesh.topology.cells
         if len(axes) != 2:
             raise SureflowError(
-                f"a picture shows a plane, and these fields have the axes {', '.join(axes)}: write VTK, or .nc, instead"
+                f"a picture shows a plane, and these fields have the axes {', '.join(axes)}: write .vts, .vtu or .nc instead"
             )
         if cells is not None and not np.isin(cells.types, POLYGONS).all():
             raise SureflowError("a picture shows triangles, quadrilaterals and polygons: write .vtu for other cells")

@@ -107,6 +107,12 @@ def _title(dataset: "xarray.Dataset") -> str:
     return ": ".join(filter(None, (condition, "inside the training domain" if verdict == "inside" else verdict)))
 
 
+def _half_width(dataset: "xarray.Dataset", name: str) -> np.ndarray:
+    """Of 90 % intervals: calibrated where they are, else those of a normal distribution."""
+    calibrated = f"{name}_interval90"
+    return (dataset[calibrated] if calibrated in dataset else WITHIN * dataset[f"{name}_std"]).values.ravel()
+
+
 def _curves(dataset: "xarray.Dataset", mesh: FieldMesh, names: Sequence[str]) -> Figure:
     """Fields along a line, one below the other."""
     order = np.argsort(mesh.geometry.points[:, 0])
@@ -117,7 +123,7 @@ def _curves(dataset: "xarray.Dataset", mesh: FieldMesh, names: Sequence[str]) ->
         for axis, name in zip(axes, names, strict=True):
             values = dataset[name].values.ravel()[order]
             if f"{name}_std" in dataset:
-                half = WITHIN * dataset[f"{name}_std"].values.ravel()[order]
+                half = _half_width(dataset, name)[order]
                 axis.fill_between(x, values - half, values + half, color="0.82", linewidth=0, label="90 % interval")
                 axis.legend(frameon=False, fontsize=8)
             axis.plot(x, values, color=BLUE)

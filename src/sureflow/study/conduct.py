@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from sureflow.campaign.cluster import local_workers
+from sureflow.campaign.contents import campaign_contents
 from sureflow.campaign.lock import Busy, lock_store
-from sureflow.campaign.run import Options, Standing, campaign_contents, provenance_path, run_campaign
+from sureflow.campaign.run import Options, Standing, provenance_path, run_campaign
 from sureflow.data.run_store import RunStore
 from sureflow.data.schema import first_difference
-from sureflow.data.store import open_runs
 from sureflow.errors import Exists, SureflowError
 from sureflow.evaluate.results import RESULTS
 from sureflow.files import write_atomically
+from sureflow.importers import read_runs
 from sureflow.report.findings import MAPS
 from sureflow.report.page import FIGURES, REPORT, TABLES, write_report
 from sureflow.runtime import usable_cores
@@ -37,14 +38,14 @@ def run_study(folder: Path, settings: StudySettings, watch: Audience, *, overwri
         # What can be refused is refused before anything is written.
         costs = Costs(settings)
         if settings.runs is not None:
-            StudyRuns(open_runs(settings.runs), settings).require_runs()
+            StudyRuns(read_runs(settings.runs), settings).require_runs()
         anew = replaces_runs(folder / RUNS, settings, overwrite=overwrite)
         keep_settings(folder, settings, overwrite=overwrite)
         study = Study(folder, settings, watch, costs, *read_provenance(folder))
         if remark := remark_on_versions(study):
             watch.say(remark)
         watch.begin(costs.total)
-        data = StudyRuns(open_runs(make_runs(study, anew=anew)), settings)
+        data = StudyRuns(read_runs(make_runs(study, anew=anew)), settings)
         data.require_runs()
         train = select(study, data.training)
         for entry in settings.models:

@@ -28,8 +28,9 @@ def content_hash(path: Path) -> str | None:
 class Stage:
     """`make` writes the `outputs` from what `inputs` names: settings and content hashes.
 
-    Outputs are paths in the study's folder of files, or of folders as a whole. `temporary` files let a killed stage go on;
-    they go when the record is there, since before it a kill would lose them with nothing in their place.
+    Outputs are paths in the study's folder of files, of all files that a pattern names, or of folders as a whole.
+    `temporary` files let a killed stage go on; they go when the record is there, since before it a kill would lose them with
+    nothing in their place.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Stage:
         if changed:
             return changed.removeprefix("inputs.")
         for name in self.outputs:
-            found = content_hash(folder / name)
+            found = _output_hash(folder, name)
             if found is None:
                 return f"{name} is missing"
             if found != outputs.get(name):
@@ -61,7 +62,7 @@ class Stage:
     def run(self, folder: Path) -> None:
         """Make the outputs, then the record."""
         self.make()
-        outputs = {name: content_hash(folder / name) for name in self.outputs}
+        outputs = {name: _output_hash(folder, name) for name in self.outputs}
         record = {"inputs": self.inputs, "outputs": outputs}
         path = self._record(folder)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,3 +72,11 @@ class Stage:
 
     def _record(self, folder: Path) -> Path:
         return folder / RECORDS / f"{self.name.replace(' ', '-')}.json"
+
+
+def _output_hash(folder: Path, name: str) -> str | None:
+    """Of a file or folder, or of all files that a pattern names."""
+    if "*" not in name:
+        return content_hash(folder / name)
+    files = {path.name: content_hash(path) for path in sorted(folder.glob(name))}
+    return hashlib.sha256(json.dumps(files).encode()).hexdigest() if files else None

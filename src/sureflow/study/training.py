@@ -20,7 +20,7 @@ from sureflow.samplers import Ensemble
 from sureflow.study.agenda import Entry, Selection
 from sureflow.study.stages import Stage
 from sureflow.study.work import Study
-from sureflow.surrogate.artifact import MANIFEST, save
+from sureflow.surrogate.artifact import ARRAYS, MANIFEST, save
 from sureflow.surrogate.calibrate import CannotCalibrate, calibrate
 from sureflow.surrogate.fit import Listener, make_surrogate
 from sureflow.surrogate.learning import CHECKPOINT, learn
@@ -63,11 +63,9 @@ def train_model(study: Study, entry: Entry, train: TrainSettings, training: Runs
             surrogate = calibrated(study, name, surrogate, training)
         save(surrogate, folder, overwrite=True)
 
-    study.stage(
-        Stage(
-            name, inputs, [f"models/{entry.label}/{MANIFEST}"], make, temporary=[f"models/{entry.label}/{CHECKPOINT}"]
-        )
-    )
+    place = f"models/{entry.label}"
+    outputs = [f"{place}/{MANIFEST}", f"{place}/{ARRAYS}-*.safetensors"]
+    study.stage(Stage(name, inputs, outputs, make, temporary=[f"{place}/{CHECKPOINT}"]))
 
 
 def calibrated(study: Study, name: str, surrogate: Surrogate, training: Runs) -> Surrogate:

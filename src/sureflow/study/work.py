@@ -10,8 +10,8 @@ import numpy as np
 
 from sureflow.campaign.run import provenance_path, read_jobs
 from sureflow.campaign.versions import difference, versions
-from sureflow.data.store import open_store
 from sureflow.files import write_atomically
+from sureflow.importers import read_runs
 from sureflow.report.findings import PROVENANCE
 from sureflow.runtime import machine
 from sureflow.study.agenda import StudySettings
@@ -67,8 +67,8 @@ class Costs:
 def _size(settings: StudySettings) -> tuple[int, int]:
     """Points of a run, and runs."""
     if settings.runs is not None:
-        store = open_store(settings.runs)
-        return store.n_points, len(store.status())
+        runs = read_runs(settings.runs)
+        return runs.n_points, len(runs)
     campaign = settings.load_campaign()
     return int(np.prod(campaign.mesh.cells)), len(campaign.pairs())
 

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from sureflow.data.header import Header
+from sureflow.data.locate import require_points
 from sureflow.data.meshes import Points
 from sureflow.data.normalize import Standard
 from sureflow.data.runs import Runs
@@ -23,6 +24,7 @@ from sureflow.surrogate.space import Space
 from sureflow.surrogate.specification import Specification
 from sureflow.uq.bars import Calibrations, calibrated
 from sureflow.uq.domain import Place, TrainingDomain
+from sureflow.validation import shortened
 
 if TYPE_CHECKING:
     import xarray
@@ -173,7 +175,7 @@ class Surrogate:
         from sureflow.surrogate.labelled import labelled_prediction
 
         conditions = self.conditions(parameters)
-        located = None if points is None else np.asarray(points, float)
+        located = None if points is None else _located(points, len(self.space.axes))
         answer = self.answer(conditions, located, extrapolate=extrapolate)
         return labelled_prediction(self, answer, located, single=_is_single(parameters))
 
@@ -277,6 +279,15 @@ def answer_samples(
 
 def _is_single(parameters: Mapping[str, Any]) -> bool:
     return not any(np.ndim(value) for value in parameters.values())
+
+
+def _located(points: Any, n_axes: int) -> Points:
+    try:
+        located = np.asarray(points, float)
+    except (TypeError, ValueError):
+        raise SureflowError(f"points must be numbers (point, {n_axes}); given: {shortened(repr(points))}") from None
+    require_points(located, n_axes)
+    return located
 
 
 def _column(name: str, values: Any) -> Float[np.ndarray, " case"]:

@@ -61,5 +61,5 @@ def _require_runs(masks: dict[str, Mask]) -> None:
         if not mask.any():
             raise SureflowError(
                 f"the split leaves {name} without a run: compute runs there, choose split.mach and split.altitude_km "
-                'to suit these runs, or split.kind = "all"'
+                'to suit these runs, or split.kind = "random"'
             )
