@@ -41,7 +41,7 @@ def test_shards_share_out_all_cases(points, count):
 
 @given(conditions)
 def test_conditions_that_are_added_change_nothing_for_the_others(points):
-    added = np.concatenate([points, points + [0.0, 0.5]])
+    added = np.concatenate([points, points - np.array([0.0, 0.5])])
     tree, longer = ancestry(points), ancestry(added)
     assert longer.order[: len(points)] == tree.order
     assert longer.parent[: len(points)] == tree.parent

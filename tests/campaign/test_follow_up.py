@@ -96,5 +96,5 @@ def test_the_settings_are_those_of_the_store(tmp_path):
 def test_mistakes_are_named(path):
     with pytest.raises(SureflowError, match=r"a campaign that follows .*runs.zarr: mach=50 is outside 2..40"):
         follow_up(path, [(50.0, 30.0)])
-    with pytest.raises(SureflowError, match="mesh.mach=10 is above the campaign's lowest Mach number 5"):
+    with pytest.raises(SureflowError, match=r"mesh\.mach=10 is above the campaign's lowest Mach number 5"):
         follow_up(path, [(5.0, 30.0)])

@@ -68,6 +68,11 @@ def metric_space(runs: Runs, tested: HeldOut, surrogate: Surrogate) -> Standard:
     """Mean and standard deviation that errors are measured in: see `HeldOut.units`; else those that the model has kept."""
     if tested.units is not None:
         return Standard.of_fields(runs.select(tested.units))
+    if surrogate.field_scale is None:
+        raise SureflowError(
+            "this model was made by an earlier version and does not know the spread of its training fields: give runs "
+            "with its training runs among them, or train it again"
+        )
     return surrogate.field_scale
 
 

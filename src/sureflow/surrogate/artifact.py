@@ -70,7 +70,7 @@ class Manifest(Section):
     header: Header
     scaling: dict[str, Any]
     normalizer: dict[str, dict[str, list[float]]]
-    field_scale: dict[str, list[float]]
+    field_scale: dict[str, list[float]] | None
     mesh: MeshFacts
     data_checksum: str
     weights: ArrayFile
@@ -115,7 +115,7 @@ def load(folder: str | Path) -> Surrogate:
         return Surrogate(
             predictor=Predictor(manifest.specification, fitted, space, SCALINGS.build(manifest.scaling), normalizer),
             header=header,
-            field_scale=Standard(*(np.array(manifest.field_scale[name]) for name in ("mean", "std"))),
+            field_scale=_standard(manifest.field_scale),
             domain=TrainingDomain(header.parameter_names, parameters, limits=header.limits),
             data_checksum=manifest.data_checksum,
             calibration=_load_bars(manifest.calibration, folder),
@@ -167,6 +167,10 @@ def restored(
     return spec.model.restore(arrays, sizes)
 
 
+def _standard(stored: Mapping[str, list[float]] | None) -> Standard | None:
+    return None if stored is None else Standard(np.array(stored["mean"]), np.array(stored["std"]))
+
+
 def _keep_weights(surrogate: Surrogate, folder: Path) -> ArrayFile:
     """The file of the model's arrays; one that was loaded or saved before is taken over as it is."""
     stored = surrogate.stored
@@ -216,7 +220,7 @@ def _manifest(surrogate: Surrogate, weights: ArrayFile, bars: BarFacts | None) -
         header=surrogate.header,
         scaling=SCALINGS.describe(surrogate.predictor.scaling),
         normalizer=surrogate.predictor.normalizer.to_dict(),
-        field_scale={"mean": scale.mean.tolist(), "std": scale.std.tolist()},
+        field_scale=None if scale is None else {"mean": scale.mean.tolist(), "std": scale.std.tolist()},
         mesh=MeshFacts(points=surrogate.space.n_points, shape=surrogate.space.topology.shape),
         data_checksum=surrogate.data_checksum,
         weights=weights,

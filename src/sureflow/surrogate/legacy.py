@@ -57,7 +57,7 @@ def _surrogate(folder: Path, content: Mapping[str, Any]) -> Surrogate:
     return Surrogate(
         predictor=Predictor(spec, fitted, space, scaling, normalizer),
         header=header,
-        field_scale=normalizer.fields,
+        field_scale=normalizer.fields if spec.scaling == "none" else None,  # else it is that of scaled fields
         domain=TrainingDomain(header.parameter_names, parameters, limits=header.limits),
         data_checksum=content["data_checksum"],
         calibration=_calibrations(content.get("calibration")),

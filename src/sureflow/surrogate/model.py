@@ -58,7 +58,7 @@ class Surrogate:
 
     predictor: Predictor
     header: Header
-    field_scale: Standard  # of the physical fields of the training runs: the units of errors
+    field_scale: Standard | None  # of the physical fields of the training runs: the units of errors
     domain: TrainingDomain
     data_checksum: str
     calibration: Calibrations | None = None
@@ -134,7 +134,8 @@ class Surrogate:
         if points is None:
             return Answer(raw, found, place)
         mean, parts_at = self.predictor.mean_at(raw, conditions, points), self.predictor.parts_at
-        return Answer(*(Predictive(mean, parts_at(one, conditions, points)) for one in (raw, found)), place)
+        own, bars = (Predictive(mean, parts_at(one, conditions, points)) for one in (raw, found))
+        return Answer(own, bars, place)
 
     def predictive(self, conditions: Conditions, points: Points | None = None) -> Predictive:
         """Mean and parts; calibrated where the model is."""
