@@ -45,9 +45,19 @@ def test_a_file_of_the_users_own(tmp_path):
     assert campaign.mesh.mach == 18.0
 
 
+def test_conditions_may_be_a_list_beside_grids():
+    grid, listed = {"mach": [18, 20], "altitude_km": [40]}, {"cases": [[19, 41], [20, 40], [18.5, 42.5]]}
+    campaign = Campaign.from_dict(TINY | {"conditions": [grid, listed]}, "tiny")
+    assert campaign.pairs() == [(18, 40), (18.5, 42.5), (19, 41), (20, 40)]
+    assert campaign.mesh.mach == 18.0
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
+        ({"conditions": [{"mach": [20], "cases": [[20, 40]]}]}, "mach and altitude_km for a grid, or cases as a list"),
+        ({"conditions": [{"cases": [[20, 40, 1]]}]}, "tiny: conditions.0.cases.0"),
+        ({"conditions": [{"cases": [[20, 90]]}]}, "tiny: altitude=90 km is outside 0..86 km"),
         ({"mesh": {"cels": [16, 16]}}, "tiny: mesh.cels is not a setting; did you mean cells?"),
         ({"wal": {}}, "tiny: wal is not a setting; did you mean wall?"),
         ({"conditions": [{"mach": [20], "altitude": [40]}]}, "altitude_km"),

@@ -1,4 +1,4 @@
-"""The order of work: a case is ready once its nearest converged ancestor is ledger.
+"""The order of work: a case is ready once its nearest converged ancestor is known.
 
 Only the main process writes. Workers are pure functions of a case, so they can be anywhere and can be killed.
 """

@@ -8,18 +8,18 @@ import importlib.metadata
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from sureflow import scratch
 from sureflow.data.header import Header
 from sureflow.data.normalize import Normalizer, Standard
-from sureflow.data.scaling import SCALINGS
+from sureflow.data.scaling import SCALINGS, Scaling
 from sureflow.errors import Exists, SureflowError
 from sureflow.files import write_atomically
-from sureflow.models.contract import FittedModel, ModelSettings, Sizes
+from sureflow.models.contract import ModelSettings, Sizes
 from sureflow.models.network import network_axis
 from sureflow.surrogate.legacy import load_version1
 from sureflow.surrogate.model import StoredFile, Surrogate
@@ -45,10 +45,38 @@ class ArrayFile(Section):
     checksum: str
 
 
+class Moments(Section):
+    """Mean and standard deviation of every column."""
+
+    mean: tuple[float, ...]
+    std: tuple[PositiveFloat, ...]
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if len(self.mean) != len(self.std):
+            raise ValueError(f"it has {len(self.mean)} means and {len(self.std)} standard deviations")
+        return self
+
+    @classmethod
+    def of(cls, standard: Standard) -> Self:
+        return cls(mean=tuple(standard.mean.tolist()), std=tuple(standard.std.tolist()))
+
+    def restore(self) -> Standard:
+        return Standard(np.array(self.mean), np.array(self.std))
+
+
+class NormalizerFacts(Section):
+    """What leads into normalized space."""
+
+    inputs: Moments
+    coordinates: Moments
+    fields: Moments
+
+
 class MeshFacts(Section):
     """The mesh, as far as arrays do not say it."""
 
-    points: int
+    points: PositiveInt
     shape: tuple[int, ...] | None = None
 
 
@@ -68,9 +96,9 @@ class Manifest(Section):
     schema_version: int
     specification: Specification
     header: Header
-    scaling: dict[str, Any]
-    normalizer: dict[str, dict[str, list[float]]]
-    field_scale: dict[str, list[float]] | None
+    scaling: Annotated[Scaling, SCALINGS]
+    normalizer: NormalizerFacts
+    field_scale: Moments | None
     mesh: MeshFacts
     data_checksum: str
     weights: ArrayFile
@@ -78,6 +106,22 @@ class Manifest(Section):
     comparison: tuple[dict[str, Any], ...] = ()
     network_axis: str
     versions: dict[str, str]
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        """Refuse as many columns as there are not."""
+        n_fields = len(self.header.fields)
+        wanted = {
+            "normalizer.inputs": (self.normalizer.inputs, len(self.header.parameters)),
+            "normalizer.fields": (self.normalizer.fields, n_fields),
+            "field_scale": (self.field_scale, n_fields),
+        }
+        for name, (moments, count) in wanted.items():
+            if moments is not None and len(moments.mean) != count:
+                raise ValueError(f"{name} has {len(moments.mean)} entries, expected {count}")
+        if not isinstance(self.specification.model, ModelSettings):
+            raise ValueError("specification does not say which model it is")
+        return self
 
 
 def holds_model(folder: Path) -> bool:
@@ -105,17 +149,15 @@ def load(folder: str | Path) -> Surrogate:
     if content["schema_version"] == 1:
         return load_version1(folder, content)
     manifest = validated(Manifest, content, str(folder / MANIFEST))
-    header, path = manifest.header, folder / manifest.weights.name
-    groups = grouped(map_tensors(path, manifest.weights.checksum))
-    normalizer = Normalizer.from_dict(manifest.normalizer)
+    path = folder / manifest.weights.name
+    groups = grouped(map_tensors(path, manifest.weights.checksum), path)
     try:
+        header, parameters = manifest.header, np.array(groups["training"]["parameters"])
         space = Space.restore(header.axes, manifest.mesh.shape, header.location, manifest.mesh.points, groups["space"])
-        fitted = restored(manifest.specification, groups["model"], normalizer, len(header.fields), path)
-        parameters = np.array(groups["training"]["parameters"])
         return Surrogate(
-            predictor=Predictor(manifest.specification, fitted, space, SCALINGS.build(manifest.scaling), normalizer),
+            predictor=_predictor(manifest, space, groups["model"]),
             header=header,
-            field_scale=_standard(manifest.field_scale),
+            field_scale=None if manifest.field_scale is None else manifest.field_scale.restore(),
             domain=TrainingDomain(header.parameter_names, parameters, limits=header.limits),
             data_checksum=manifest.data_checksum,
             calibration=_load_bars(manifest.calibration, folder),
@@ -145,30 +187,25 @@ def read_manifest(path: Path) -> dict[str, Any]:
     return content
 
 
-def grouped(tensors: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
-    """Arrays by the first part of their name."""
+def grouped(tensors: Mapping[str, np.ndarray], source: Path) -> dict[str, dict[str, np.ndarray]]:
+    """Arrays by the first part of their name; all of them must be numbers."""
     groups: dict[str, dict[str, np.ndarray]] = {"model": {}, "space": {}, "training": {}}
     for name, array in tensors.items():
+        if array.nbytes <= scratch.IN_MEMORY and not np.isfinite(array).all():
+            raise SureflowError(
+                f"{source}: {name!r} has values that are not finite: train or calibrate the model again"
+            )
         group, _, rest = name.partition(".")
         groups.setdefault(group, {})[rest] = array
     return groups
 
 
-def restored(
-    spec: Specification, arrays: Mapping[str, np.ndarray], normalizer: Normalizer, n_fields: int, source: Path
-) -> FittedModel:
-    """The fitted model of these arrays, which must all be numbers."""
-    if not isinstance(spec.model, ModelSettings):
-        raise SureflowError(f"{source.parent / MANIFEST} is damaged: it does not say which model it is")
-    for name, array in arrays.items():
-        if array.nbytes <= scratch.IN_MEMORY and not np.isfinite(array).all():
-            raise SureflowError(f"{source}: {name!r} has values that are not finite: train the model again")
-    sizes = Sizes(len(normalizer.inputs.mean), len(normalizer.coordinates.mean), n_fields)
-    return spec.model.restore(arrays, sizes)
-
-
-def _standard(stored: Mapping[str, list[float]] | None) -> Standard | None:
-    return None if stored is None else Standard(np.array(stored["mean"]), np.array(stored["std"]))
+def _predictor(manifest: Manifest, space: Space, arrays: Mapping[str, np.ndarray]) -> Predictor:
+    spec, facts = manifest.specification, manifest.normalizer
+    assert isinstance(spec.model, ModelSettings)
+    sizes = Sizes(len(facts.inputs.mean), len(facts.coordinates.mean), len(facts.fields.mean))
+    normalizer = Normalizer(facts.inputs.restore(), facts.coordinates.restore(), facts.fields.restore())
+    return Predictor(spec, spec.model.restore(arrays, sizes), space, manifest.scaling, normalizer)
 
 
 def _keep_weights(surrogate: Surrogate, folder: Path) -> ArrayFile:
@@ -204,7 +241,8 @@ def _keep_bars(calibration: Calibrations | None, folder: Path) -> BarFacts | Non
 def _load_bars(facts: BarFacts | None, folder: Path) -> Calibrations | None:
     if facts is None:
         return None
-    groups = grouped(map_tensors(folder / facts.file.name, facts.file.checksum))
+    path = folder / facts.file.name
+    groups = grouped(map_tensors(path, facts.file.checksum), path)
     fields = Calibration.restore(facts.fields, groups["fields"])
     if facts.quantities is None:
         return Calibrations(fields)
@@ -212,15 +250,15 @@ def _load_bars(facts: BarFacts | None, folder: Path) -> Calibrations | None:
 
 
 def _manifest(surrogate: Surrogate, weights: ArrayFile, bars: BarFacts | None) -> Manifest:
-    scale = surrogate.field_scale
+    predictor, scale = surrogate.predictor, surrogate.field_scale
     return Manifest(
         schema=SCHEMA,
         schema_version=SCHEMA_VERSION,
         specification=surrogate.spec,
         header=surrogate.header,
-        scaling=SCALINGS.describe(surrogate.predictor.scaling),
-        normalizer=surrogate.predictor.normalizer.to_dict(),
-        field_scale=None if scale is None else {"mean": scale.mean.tolist(), "std": scale.std.tolist()},
+        scaling=predictor.scaling,
+        normalizer=NormalizerFacts(**{name: Moments.of(one) for name, one in vars(predictor.normalizer).items()}),
+        field_scale=None if scale is None else Moments.of(scale),
         mesh=MeshFacts(points=surrogate.space.n_points, shape=surrogate.space.topology.shape),
         data_checksum=surrogate.data_checksum,
         weights=weights,

@@ -9,9 +9,10 @@ from jaxtyping import Float
 
 from sureflow import scratch
 from sureflow.data.locate import Stencil, locate
-from sureflow.data.meshes import PHYSICAL, Cells, Geometry, Points, Topology, index_coordinates
+from sureflow.data.meshes import PHYSICAL, Cells, Geometry, Points, Topology, index_coordinates, require_mesh
 from sureflow.data.normalize import Standard
 from sureflow.data.runs import Runs
+from sureflow.errors import SureflowError
 from sureflow.models.contract import Coordinates, View
 from sureflow.models.interpolation import Interpolation, InterpolationSettings
 
@@ -134,4 +135,20 @@ class Space:
         else:
             geometry = Geometry(arrays["points"], arrays.get("nodes"))
         cells = Cells(**groups["cells"]) if groups["cells"] else None
-        return cls(axes, Topology(shape, cells), location, n_points, geometry, moving, groups["described"])
+        space = cls(axes, Topology(shape, cells), location, n_points, geometry, moving, groups["described"])
+        space.require_consistent()
+        return space
+
+    def require_consistent(self) -> None:
+        """Refuse points, nodes and cells that do not fit together."""
+        if self.geometry is not None:
+            require_mesh(self.topology, self.geometry, self.location, len(self.axes), self.n_points)
+        if self.moving is not None:
+            n_axes, n_places = self.moving.places.fields.shape[1:]
+            if n_axes != len(self.axes) or n_places < self.n_points:
+                raise SureflowError(
+                    f"a mesh of {self.n_points} points in {len(self.axes)} axes moves by {n_places} places in {n_axes} axes"
+                )
+        for kind, points in self.described.items():
+            if len(points) != self.n_points:
+                raise SureflowError(f"{len(points)} points have {kind} coordinates, and there are {self.n_points}")
