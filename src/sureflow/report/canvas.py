@@ -3,6 +3,7 @@
 Every function returns a matplotlib `Figure` of its own: no state is shared, and nothing needs a display.
 """
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -125,7 +126,16 @@ def _dot_size(points: Float[np.ndarray, "axis point"]) -> float:
     return float(np.clip(1.2 * nearest / np.ptp(points[0]) * 4 * 72, 1.5, 12.0)) ** 2 if np.ptp(points[0]) else 40.0
 
 
-def draw_fields(plane: Plane, panels: Sequence[Panel], *, title: str = "", mirror: bool = False) -> Figure:
+class Picture(Figure):
+    """A figure that notebooks show, whether pyplot is imported or not."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png")
+        return buffer.getvalue()
+
+
+def draw_fields(plane: Plane, panels: Sequence[Panel], *, title: str = "", mirror: bool = False) -> Picture:
     """Fields side by side on their mesh, two in a row, with equal axes; of a body of revolution, the body in gray."""
     columns = min(2, len(panels))
     rows = -(-len(panels) // columns)
@@ -133,7 +143,7 @@ def draw_fields(plane: Plane, panels: Sequence[Panel], *, title: str = "", mirro
     aspect = (2.0 if mirror else 1.0) * (high - low) / ((right - left) or 1.0)
     with rc_context(STYLE):
         tall = 4.2 * float(np.clip(aspect, LOWEST_ASPECT, HIGHEST_ASPECT))
-        figure = Figure(figsize=(5.25 * columns, rows * (tall + 0.45) + 0.6), layout="constrained")
+        figure = Picture(figsize=(5.25 * columns, rows * (tall + 0.45) + 0.6), layout="constrained")
         axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
         for axis, panel in zip(axes, panels, strict=False):
             draw_panel(axis, plane, panel, mirror=mirror)

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib import rc_context
-from matplotlib.figure import Figure
 
 from sureflow.data.header import ADDED
 from sureflow.errors import SureflowError
 from sureflow.export.exporters import EXPORTERS
 from sureflow.export.field_mesh import FieldMesh, mesh_of
-from sureflow.report.canvas import Panel, Plane, axis_label, draw_fields, largest_seen
+from sureflow.report.canvas import Panel, Picture, Plane, axis_label, draw_fields, largest_seen
 from sureflow.report.figures import BLUE, STYLE, save, written
 
 if TYPE_CHECKING:
@@ -22,14 +21,16 @@ DENSITY_UNIT = "kg/m3"  # densities span decades between the free stream and a c
 WITHIN = 1.6449  # standard deviations within which 90 % of a normal distribution lies
 
 
-def plot(dataset: "xarray.Dataset", variable: str | None = None) -> Figure:
+def plot(dataset: "xarray.Dataset", variable: str | None = None) -> Picture:
     """Draw a prediction or solution with units and equal axes; `variable` is the field to draw, by default all are.
 
     Fields with a standard deviation have it beside them. Fields over a line are drawn as curves with 90 % intervals.
 
-    >>> import sureflow as sf                                                  # doctest: +SKIP
-    >>> field = sf.load("model/").predict(mach=25, altitude_km=46)             # doctest: +SKIP
-    >>> sf.plot(field, "T").savefig("temperature.png")                         # doctest: +SKIP
+    >>> import numpy as np, sureflow as sf
+    >>> x, angle = np.linspace(0, 1, 50)[:, None], np.linspace(0, 4, 15)
+    >>> runs = sf.Runs.from_arrays({"angle": angle}, x, {"p": [np.sin(a + x[:, 0]) for a in angle]}, {"p": "Pa"})
+    >>> field = sf.fit(runs, "interpolation").predict(angle=1.2)
+    >>> sf.plot(field, "p").savefig("pressure.png")
     """
     mesh = mesh_of(dataset)
     names = field_names(mesh.names)
@@ -113,12 +114,12 @@ def _half_width(dataset: "xarray.Dataset", name: str) -> np.ndarray:
     return (dataset[calibrated] if calibrated in dataset else WITHIN * dataset[f"{name}_std"]).values.ravel()
 
 
-def _curves(dataset: "xarray.Dataset", mesh: FieldMesh, names: Sequence[str]) -> Figure:
+def _curves(dataset: "xarray.Dataset", mesh: FieldMesh, names: Sequence[str]) -> Picture:
     """Fields along a line, one below the other."""
     order = np.argsort(mesh.geometry.points[:, 0])
     x = mesh.geometry.points[order, 0]
     with rc_context(STYLE):
-        figure = Figure(figsize=(7.0, 2.3 * len(names) + 0.7), layout="constrained")
+        figure = Picture(figsize=(7.0, 2.3 * len(names) + 0.7), layout="constrained")
         axes = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
         for axis, name in zip(axes, names, strict=True):
             values = dataset[name].values.ravel()[order]
