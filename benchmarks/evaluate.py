@@ -17,9 +17,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sureflow.evaluate.calibration import miscalibration_area
-from sureflow.evaluate.scoring import ause, gaussian_crps, rank_correlation
 from sureflow.evaluate.tally import tallies
+from sureflow.metrics.intervals import miscalibration_area
+from sureflow.metrics.scoring import ause, gaussian_crps, rank_correlation
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -107,7 +107,9 @@ def main() -> None:
     sizes = [(arguments.runs, arguments.points)]
     if arguments.growth:
         sizes += [(arguments.runs, arguments.points // 2), (arguments.runs // 2, arguments.points)]
-    print(f"{'model':<15}{'runs':>5}{'points':>10}{'GB':>6}  {'stage':<10}{'seconds':>8}{'private GB':>12}{'resident GB':>13}")
+    print(
+        f"{'model':<15}{'runs':>5}{'points':>10}{'GB':>6}  {'stage':<10}{'seconds':>8}{'private GB':>12}{'resident GB':>13}"
+    )
     try:
         for model in arguments.models.split(","):
             for n_runs, n_points in sizes:

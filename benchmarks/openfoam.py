@@ -37,10 +37,10 @@ import numpy as np
 
 from openfoam_case import March, read_fields, write_case
 from sureflow.flow import solve
-from sureflow.flow.mesh import Mesh, MeshSettings, SphereCone, body_mesh
+from sureflow.flow.mesh import FlowMesh, MeshSettings, SphereCone, body_mesh
 from sureflow.physics import quantities
 from sureflow.physics.free_stream import FlightCondition, FreeStream
-from sureflow.physics.gas import PerfectGas
+from sureflow.physics.gases import PerfectGas
 from sureflow.physics.quantities import FlowField
 from sureflow.physics.wall import Wall
 
@@ -106,7 +106,7 @@ def log_entries(log: Path, process: subprocess.Popen) -> Iterator[tuple[int, flo
             time.sleep(1.0)
 
 
-def run_openfoam(folder: Path, mesh: Mesh, free_stream: FreeStream, march: March, limit: float) -> History:
+def run_openfoam(folder: Path, mesh: FlowMesh, free_stream: FreeStream, march: March, limit: float) -> History:
     """Run a case until its final values are known, it diverges or its time is up."""
     write_case(folder, mesh, free_stream, GAS, WALL, march)
     history = History(f"rhoCentralFoam, Courant {march.courant:g}")
@@ -146,7 +146,7 @@ def run_sureflow(args: argparse.Namespace) -> None:
     print(json.dumps([asdict(history) for history in histories]))
 
 
-def solved(mesh: Mesh, condition: FlightCondition) -> History:
+def solved(mesh: FlowMesh, condition: FlightCondition) -> History:
     """The history of one solution, through the monitor that decides on convergence anyway."""
     history, monitored, steps = History(""), solve.monitored, [0]
     began = time.process_time()
@@ -172,7 +172,7 @@ def sureflow_histories(cache: Path) -> list[History]:
     return [compiling, warm, following]
 
 
-def problem(args: argparse.Namespace) -> tuple[Mesh, FlightCondition]:
+def problem(args: argparse.Namespace) -> tuple[FlowMesh, FlightCondition]:
     """Mesh and condition of both codes."""
     along, normal = (int(n) for n in args.cells.split("x"))
     mesh = body_mesh(SphereCone(), MeshSettings(cells=(along, normal), mach=args.mach))

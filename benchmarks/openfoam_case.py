@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sureflow.flow.mesh import Mesh
+from sureflow.flow.mesh import FlowMesh
 from sureflow.physics.free_stream import FreeStream
-from sureflow.physics.gas import PerfectGas
+from sureflow.physics.gases import PerfectGas
 from sureflow.physics.wall import Wall
 
 # The local time step counts the sides of the wedge as if waves left through them: a thin wedge has short steps at the
@@ -121,7 +121,9 @@ boundaryField
     )
 
 
-def write_case(folder: Path, mesh: Mesh, free_stream: FreeStream, gas: PerfectGas, wall: Wall, march: March) -> None:
+def write_case(
+    folder: Path, mesh: FlowMesh, free_stream: FreeStream, gas: PerfectGas, wall: Wall, march: March
+) -> None:
     """The whole case: mesh, gas, schemes, free stream everywhere at first."""
     write_wedge(folder / "constant/polyMesh", np.asarray(mesh.node_x), np.asarray(mesh.node_r))
     velocity, pressure, temperature = free_stream.velocity, free_stream.pressure, free_stream.temperature

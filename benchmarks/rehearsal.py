@@ -12,15 +12,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sureflow.data.dataset import Dataset
+import sureflow as sf
 from sureflow.data.normalize import Standard
-from sureflow.data.split import PaperDomains
+from sureflow.data.splits import SPLITS
 from sureflow.evaluate.evaluation import evaluate
-from sureflow.learn import learn
-from sureflow.models import FieldModelSettings, InterpolationSettings, PodGPSettings
-from sureflow.trust import calibrate
-
-MODELS: dict[str, type[FieldModelSettings]] = {"interpolation": InterpolationSettings, "pod-gp": PodGPSettings}
+from sureflow.surrogate.calibrate import calibrate
+from sureflow.surrogate.learning import learn
+from sureflow.surrogate.specification import specification
 
 Band = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -32,21 +30,21 @@ BANDS: dict[str, Band] = {
 }
 
 
-def rehearse(training: Dataset, band: np.ndarray, space: Standard, model: str) -> dict[str, float]:
+def rehearse(training: sf.Runs, band: np.ndarray, space: Standard, model: str) -> dict[str, float]:
     """Error and calibration on the band, by a model of the other runs."""
     rest = training.select(~band)
-    surrogate = calibrate(learn(rest, MODELS[model](), scaling="freestream"), rest, folds=True)
+    surrogate = calibrate(learn(rest, specification({"model": model, "scaling": "freestream"})), rest, folds=True)
     found = evaluate(surrogate.predictive, training, {"band": band}, space, regions=["disturbed"])
     (row,) = (row for row in found.rows if row["variable"] == "mean")
     return row
 
 
 def main() -> None:
-    runs = Dataset.from_store(sys.argv[1])
+    runs = sf.open_runs(sys.argv[1])
     model = sys.argv[2] if len(sys.argv) > 2 else "interpolation"
-    training = runs.select(PaperDomains()(runs).train)
-    space = Standard.fit(training.fields, axis=(0, 2))
-    print(f"{len(training.parameters)} training runs, {model}\n")
+    training = runs.select(SPLITS["paper"]()(runs).train)
+    space = Standard.of_fields(training)
+    print(f"{len(training)} training runs, {model}\n")
     print(
         "| band taken away | MAE | miscalibration area | 90 % intervals hold | mean std / MAE |\n|---|---:|---:|---:|---:|"
     )

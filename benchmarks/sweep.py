@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from sureflow.campaign.run import provenance_path
+from sureflow.data.reader import StoreReader
 from sureflow.data.schema import Status
-from sureflow.data.store import RunStore
+from sureflow.data.store import open_store
 from sureflow.flow.solution import CRITERIA
 from sureflow.report.figures import draw_campaign, save
 
@@ -32,12 +33,12 @@ def main() -> int:
     command = [sys.executable, "-m", "sureflow", "generate", str(options.store), "--preset", options.preset]
     subprocess.run(command, check=True)
     seconds = time.perf_counter() - began
-    store = RunStore.open(options.store)
+    store = open_store(options.store)
     options.docs.mkdir(parents=True, exist_ok=True)
     write_record(store, options.docs / "sweep.csv")
-    title = f"{len(store.status())} runs, {store.shape[1]} x {store.shape[0]} cells"
+    title = f"{len(store.status())} runs, {' x '.join(map(str, reversed(store.topology.shape or ())))} cells"
     save(
-        draw_campaign(store.conditions(), store.status(), store.records()["steps"], title=title),
+        draw_campaign(store.parameters(), store.status(), by_name(store)["steps"], title=title),
         options.docs / "sweep.png",
     )
     judged = judge(store)
@@ -59,20 +60,25 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def write_record(store: RunStore, path: Path) -> None:
+def by_name(store: StoreReader) -> dict[str, np.ndarray]:
+    """The numbers of all runs by their names."""
+    return dict(zip((number.name for number in store.header.numbers), store.numbers().T, strict=True))
+
+
+def write_record(store: StoreReader, path: Path) -> None:
     """A row a run: condition, how it ended, and every number of its record to five digits."""
-    records = store.records()
+    records = by_name(store)
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["mach", "altitude_km", "status", *records])
-        for case, ((mach, altitude), status) in enumerate(zip(store.conditions(), store.status(), strict=True)):
+        for case, ((mach, altitude), status) in enumerate(zip(store.parameters(), store.status(), strict=True)):
             numbers = [f"{values[case]:.5g}" for values in records.values()]
             writer.writerow([f"{mach:g}", f"{altitude:g}", Status(status).name.lower(), *numbers])
 
 
-def judge(store: RunStore) -> list[tuple[str, str, str, bool]]:
+def judge(store: StoreReader) -> list[tuple[str, str, str, bool]]:
     """What is asked of every run, and the worst that was found."""
-    status, records = store.status(), store.records()
+    status, records = store.status(), by_name(store)
     converged = int((status == Status.CONVERGED).sum())
     coldest, offset = records["lowest_temperature_ratio"].min(), records["axis_shock_offset_cells"].max()
     free, dip = records["undisturbed_cells"].min(), records["heat_flux_dip"].max()

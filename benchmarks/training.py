@@ -27,12 +27,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from sureflow.data.normalize import TrainingView
 from sureflow.heads import Deterministic
 from sureflow.models import DeepONetSettings
-from sureflow.train.batching import steps_per_epoch
-from sureflow.train.loop import Recipe, TrainSettings, initial_state, train_epoch
-from sureflow.uq.ensemble import predict_normalized
+from sureflow.samplers import Ensemble
+from sureflow.train import Recipe, TrainSettings
+from sureflow.train.batching import TrainingView, steps_per_epoch
+from sureflow.train.loop import initial_state, train_epoch
+from sureflow.train.networks import TrainedNetworks
 
 PAPER = DeepONetSettings(fourier_octaves=0)
 VARIABLES = 4
@@ -75,7 +76,7 @@ def random_view(runs: int, points: int) -> TrainingView:
 
 
 def recipe(members: int, batch: int, points_per_run: int) -> Recipe:
-    return Recipe(PAPER, Deterministic(), members, TrainSettings(batch=batch, points_per_run=points_per_run))
+    return Recipe(PAPER, Deterministic(), Ensemble(members), TrainSettings(batch=batch, points_per_run=points_per_run))
 
 
 def training_rate(runs: int, points: int, members: int, batch: int, points_per_run: int, repeats: int) -> float:
@@ -98,7 +99,7 @@ def prediction_seconds(points: int, members: int, repeats: int) -> float:
     parameters = view.parameters[:1]
 
     def predict():
-        return predict_normalized(weights, view.coordinates, parameters, recipe=plan).mean
+        return TrainedNetworks(plan, weights).predict(parameters, view.coordinates).mean
 
     seconds(predict)
     return statistics.median(seconds(predict) for _ in range(repeats))

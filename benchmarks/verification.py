@@ -90,7 +90,7 @@ def at_30_km(folder: Path) -> str:
         + "\nThe stand-off is the outermost half-rise of the pressure on the stagnation line. That of the fitted shock "
         "solves the steady Euler equations around a sphere by polynomials (tests/flow/sphere.py). At Mach 30 lower degrees "
         f"change it by {abs(coarse.stand_off / fine.stand_off - 1):.0e}, mass is kept to {abs(fine.mass_error):.0e} and the "
-        f"entropy of the wall to {fine.entropy_error:.0e}, of which neither was asked. A perfect gas has its shock nearer to "
+        f"entropy of the wall to {fine.entropy_error:.0e}, neither of which was imposed. A perfect gas has its shock nearer to "
         "the body than the band of the correlations by Seiff, Lobb and Billig, which rest on experiments: the solver is "
         "below it at all three Mach numbers, as the fitted shock is. `benchmarks/openfoam.py` compares with "
         "rhoCentralFoam on the same mesh.\n\n![surface pressure](verification/surface.png)\n"

@@ -42,7 +42,13 @@ def test_the_quickstart(tmp_path, monkeypatch, capsys):
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     namespace: dict = {}
     results = {cell.splitlines()[-1]: shown(cell, namespace) for cell in cells}
-    for line in ("runs", "model", "field", "model.quantities(mach=25, altitude_km=46)", "sf.evaluate(model, test).table()"):
+    for line in (
+        "runs",
+        "model",
+        "field",
+        "model.quantities(mach=25, altitude_km=46)",
+        "sf.evaluate(model, test).table()",
+    ):
         assert results[line]._repr_html_().startswith("<"), line
     assert results["sf.plot(field)"]._repr_png_().startswith(b"\x89PNG")
     assert results['sf.load("model/").predict(mach=25, altitude_km=46).identical(field)'] is True
@@ -51,7 +57,9 @@ def test_the_quickstart(tmp_path, monkeypatch, capsys):
     solved = results["flow.to_xarray()"]
     # On a mesh of its own, that is fitted to Mach 25, so that only the quantities compare.
     drag = namespace["flow"].record()["drag_coefficient_pressure"]
-    assert abs(namespace["model"].quantities(mach=25, altitude_km=46).drag_coefficient_pressure.item() / drag - 1) < 0.05
+    assert (
+        abs(namespace["model"].quantities(mach=25, altitude_km=46).drag_coefficient_pressure.item() / drag - 1) < 0.05
+    )
     assert dict(solved.sizes)["i"] == 16
 
 

@@ -41,16 +41,17 @@ def info(
     from sureflow.importers import importer_for, read_runs
     from sureflow.surrogate.artifact import holds_model, load
 
-    is_model = holds_model(path)
-    is_store = not is_model and importer_for(path) is open_runs
-    if figure and not is_store:
-        raise SureflowError(f"{path} is not a store of runs: a figure shows how those of a store ended")
-    if is_store:
+    if not holds_model(path) and importer_for(path) is open_runs:
         show_store(path, as_json=as_json, figure=figure)
         return
-    found = load(path) if is_model else read_runs(path)
-    facts = model_facts(found) if is_model else runs_facts(path, found)
-    print_json(facts) if as_json else print(repr(found))
+    if figure:
+        raise SureflowError(f"{path} is not a store of runs: a figure shows how those of a store ended")
+    if holds_model(path):
+        model = load(path)
+        print_json(model_facts(model)) if as_json else print(repr(model))
+    else:
+        runs = read_runs(path)
+        print_json(runs_facts(path, runs)) if as_json else print(repr(runs))
 
 
 def show_store(path: Path, *, as_json: bool, figure: Path | None) -> None:

@@ -57,13 +57,6 @@ class Moments(Section):
             raise ValueError(f"it has {len(self.mean)} means and {len(self.std)} standard deviations")
         return self
 
-    @classmethod
-    def of(cls, standard: Standard) -> Self:
-        return cls(mean=tuple(standard.mean.tolist()), std=tuple(standard.std.tolist()))
-
-    def restore(self) -> Standard:
-        return Standard(np.array(self.mean), np.array(self.std))
-
 
 class NormalizerFacts(Section):
     """What leads into normalized space."""
@@ -143,7 +136,16 @@ def save(surrogate: Surrogate, folder: Path, *, overwrite: bool = False) -> None
 
 
 def load(folder: str | Path) -> Surrogate:
-    """The model in a folder, or a sentence about what is wrong with it."""
+    """The model in a folder, or a sentence about what is wrong with it. Large arrays are read when they are needed.
+
+    >>> import numpy as np, sureflow as sf
+    >>> x, angle = np.linspace(0, 1, 50)[:, None], np.linspace(0, 4, 15)
+    >>> runs = sf.Runs.from_arrays({"angle": angle}, x, {"p": [np.sin(a + x[:, 0]) for a in angle]}, {"p": "Pa"})
+    >>> model = sf.fit(runs, "interpolation")
+    >>> model.save("model")
+    >>> sf.load("model").predict(angle=1.2).identical(model.predict(angle=1.2))
+    True
+    """
     folder = Path(folder)
     content = read_manifest(folder / MANIFEST)
     if content["schema_version"] == 1:
@@ -157,7 +159,7 @@ def load(folder: str | Path) -> Surrogate:
         return Surrogate(
             predictor=_predictor(manifest, space, groups["model"]),
             header=header,
-            field_scale=None if manifest.field_scale is None else manifest.field_scale.restore(),
+            field_scale=_standard(manifest.field_scale),
             domain=TrainingDomain(header.parameter_names, parameters, limits=header.limits),
             data_checksum=manifest.data_checksum,
             calibration=_load_bars(manifest.calibration, folder),
@@ -201,11 +203,14 @@ def grouped(tensors: Mapping[str, np.ndarray], source: Path) -> dict[str, dict[s
 
 
 def _predictor(manifest: Manifest, space: Space, arrays: Mapping[str, np.ndarray]) -> Predictor:
-    spec, facts = manifest.specification, manifest.normalizer
+    spec, normalizer = manifest.specification, Normalizer.from_dict(manifest.normalizer.model_dump())
     assert isinstance(spec.model, ModelSettings)
-    sizes = Sizes(len(facts.inputs.mean), len(facts.coordinates.mean), len(facts.fields.mean))
-    normalizer = Normalizer(facts.inputs.restore(), facts.coordinates.restore(), facts.fields.restore())
+    sizes = Sizes(len(normalizer.inputs.mean), len(normalizer.coordinates.mean), len(manifest.header.fields))
     return Predictor(spec, spec.model.restore(arrays, sizes), space, manifest.scaling, normalizer)
+
+
+def _standard(moments: Moments | None) -> Standard | None:
+    return None if moments is None else Standard(np.array(moments.mean), np.array(moments.std))
 
 
 def _keep_weights(surrogate: Surrogate, folder: Path) -> ArrayFile:
@@ -257,8 +262,8 @@ def _manifest(surrogate: Surrogate, weights: ArrayFile, bars: BarFacts | None) -
         specification=surrogate.spec,
         header=surrogate.header,
         scaling=predictor.scaling,
-        normalizer=NormalizerFacts(**{name: Moments.of(one) for name, one in vars(predictor.normalizer).items()}),
-        field_scale=None if scale is None else Moments.of(scale),
+        normalizer=NormalizerFacts.model_validate(predictor.normalizer.to_dict()),
+        field_scale=None if scale is None else Moments(mean=tuple(scale.mean), std=tuple(scale.std)),
         mesh=MeshFacts(points=surrogate.space.n_points, shape=surrogate.space.topology.shape),
         data_checksum=surrogate.data_checksum,
         weights=weights,

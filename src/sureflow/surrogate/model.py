@@ -172,6 +172,13 @@ class Surrogate:
         own standard deviation stays in `u_std_raw`; its intervals are u +- `u_interval90` for 90 % of the points of a run
         and u +- `u_band90` for the whole field with 90 % confidence, where enough runs were held out to tell. The attribute
         `bars` says what the bars are worth.
+
+        >>> import numpy as np, sureflow as sf
+        >>> x, angle = np.linspace(0, 1, 50)[:, None], np.linspace(0, 4, 15)
+        >>> runs = sf.Runs.from_arrays({"angle": angle}, x, {"p": [np.sin(a + x[:, 0]) for a in angle]}, {"p": "Pa"})
+        >>> field = sf.fit(runs, "interpolation").predict(angle=[1.2, 2.1], points=[[0.25], [0.5]])
+        >>> field.p.shape, field.p_std.shape, field.attrs["verdict"]
+        ((2, 2), (2, 2), 'inside')
         """
         from sureflow.surrogate.labelled import labelled_prediction
 
