@@ -25,7 +25,7 @@ def main() -> None:
         fields={"p": [pressure(*condition, points) for condition in zip(angle, thickness, strict=True)]},
         units={"p": "Pa", "angle": "deg"},
     )
-    model = sf.fit(runs, "pod-gp")  # without a name: the best of several models by cross-validation
+    model = sf.fit(runs, "interpolation")  # without a name: the best of several models by cross-validation
     field = model.predict(angle=1.2, thickness=0.45)
     error = abs(field.p - pressure(1.2, 0.45, points)).mean().item()
     print(model)

@@ -19,8 +19,8 @@ def test_runs_of_ones_own(capsys):
     runpy.run_path(str(EXAMPLES / "own_runs.py"), run_name="__main__")
     output = capsys.readouterr().out
     error, deviation = map(float, re.findall(r"(\d+) Pa,", output))
-    assert error < 100
-    assert 0 < deviation < 100
+    assert error < 500
+    assert 0 < deviation < 500
     assert output.endswith("inside\n")
 
 

@@ -81,8 +81,16 @@ def test_predictions_keep_the_names_of_the_runs(fitted):
     alone = model.predict(angle=1.1, thickness=0.41)
     assert "case" not in alone.dims
     np.testing.assert_allclose(np.ravel(alone.p_std), np.ravel(field.p_std[1]), rtol=1e-5)
-    picture = sf.plot(alone)
-    assert picture._repr_png_().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("kind", kinds_of_runs.KINDS)
+def test_fields_in_a_plane_are_drawn_in_notebooks(kind):
+    field = sf.fit(kinds_of_runs.runs(kind), "interpolation", calibrate=False).predict(angle=1.1, thickness=0.41)
+    if kind == "volume":
+        with pytest.raises(sf.SureflowError, match="a picture shows a plane"):
+            sf.plot(field)
+    else:
+        assert sf.plot(field, "T")._repr_png_().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +125,7 @@ def test_mistakes_are_one_sentence(mistake, sentence, tmp_path, monkeypatch):
 
 def test_refusals_and_what_exists_are_errors_of_their_own(tmp_path):
     model = sf.fit(kinds_of_runs.runs("block"), "interpolation", calibrate=False)
-    with pytest.raises(sf.Refused, match="angle=9 is outside 0..2"):
+    with pytest.raises(sf.Refused, match=r"angle=9 is outside 0\.\.2"):
         model.predict(angle=9.0, thickness=0.4)
     assert model.predict(angle=9.0, thickness=0.4, extrapolate=True).attrs["verdict"].startswith("refused")
     model.save(tmp_path / "model")

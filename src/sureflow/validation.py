@@ -1,6 +1,7 @@
 """How settings are declared, read and refused: frozen, typed, and with the nearest right name for one that is unknown."""
 
 import difflib
+import functools
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,18 @@ LONGEST_VALUE = 80  # characters of a wrong value that an error repeats
 @dataclass_transform(frozen_default=True, field_specifiers=(pydantic.Field,))
 def settings(cls: Class) -> Class:
     """The one way to declare settings: a frozen dataclass whose values are validated and whose unknown keys are refused."""
-    return pydantic.dataclasses.dataclass(frozen=True, config=STRICT)(cls)  # type: ignore[return-value]
+    made: Any = pydantic.dataclasses.dataclass(frozen=True, config=STRICT)(cls)
+    construct = made.__init__
+
+    @functools.wraps(construct)
+    def explained(self: Any, *arguments: Any, **values: Any) -> None:
+        try:
+            construct(self, *arguments, **values)
+        except ValidationError as error:
+            raise SureflowError(f"{cls.__name__}: {explain(error, made)}") from None
+
+    made.__init__ = explained
+    return made
 
 
 class Section(pydantic.BaseModel):

@@ -91,3 +91,14 @@ def test_archives_are_runs_like_any_other(run, stores, monkeypatch):
         np.testing.assert_array_equal(one.p_std, other.p_std)
     assert run("info", "runs.npz").out.startswith("30 runs over angle (0..2)")
     assert json.loads(run("info", "runs.npz", "--json").out)["runs"] == 30
+
+
+@pytest.mark.parametrize("kind", ["volume", "moving"])
+def test_learning_curves(run, stores, monkeypatch, kind):
+    monkeypatch.chdir(stores)
+    ended = run("curve", f"{kind}.zarr", "-o", "curve", "--models", "interpolation", "--sizes", "9")
+    assert [line.split()[:2] for line in ended.out.splitlines()[1:3]] == [
+        ["interpolation", "9"],
+        ["interpolation", "24"],
+    ]
+    assert (stores / "curve/report.html").stat().st_size > 10_000

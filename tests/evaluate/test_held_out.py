@@ -195,7 +195,7 @@ def test_parameters_are_put_in_the_order_of_the_model():
 @pytest.mark.parametrize(
     ("others", "message"),
     [
-        ({"names": ("p", "q")}, "predicts p, T and these runs hold p, q"),
+        ({"names": ("p", "q")}, "predicts p, T and these runs have p, q"),
         ({"parameters": ("a", "alpha")}, "takes a, b and these runs have a, alpha"),
         ({"points": 2 * POINTS}, "from those of the model's mesh"),
         ({"points": np.linspace(0.0, 1.0, 48)[:, None]}, "on a mesh of 6 points and these runs have 48"),

@@ -331,8 +331,11 @@ def test_a_full_disk_leaves_the_old_model(copy, calibrated, monkeypatch):
         (lambda m: m["header"]["fields"].pop(), "normalizer.fields has 4 entries, expected 3"),
         (lambda m: m["header"]["parameters"].pop(), "altitude_km"),
         (lambda m: m["scaling"].update(name="other"), "scaling.name='other' is not one of"),
-        (lambda m: m["mesh"].update(points=47), "coordinates must be .* 47"),
-        (lambda m: m["mesh"].update(shape=[6, 9]), r"a block of \(6, 9\) cells has 70 nodes, and 63 are given"),
+        (lambda m: m["mesh"].update(points=47), "mesh of .* is damaged: coordinates must be .*47"),
+        (
+            lambda m: m["mesh"].update(shape=[6, 9]),
+            r"is damaged: a block of \(6, 9\) cells has 70 nodes, and 63 are given",
+        ),
         (lambda m: m["weights"].update(name="../other.safetensors"), "weights.name"),
         (lambda m: m["weights"].update(name="/etc/passwd"), "weights.name"),
         (lambda m: m["weights"].update(checksum="0" * 64), "checksum differs"),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sureflow.campaign.cluster import local_workers
-from sureflow.campaign.contents import campaign_contents
+from sureflow.campaign.contents import campaign_contents, mesh_of_store
 from sureflow.campaign.lock import Busy, lock_store
 from sureflow.campaign.run import Options, Standing, provenance_path, run_campaign
 from sureflow.data.run_store import RunStore
@@ -82,7 +82,8 @@ def replaces_runs(path: Path, settings: StudySettings, *, overwrite: bool) -> bo
     if settings.campaign is None or not path.exists():
         return False
     campaign = settings.load_campaign()
-    difference = RunStore.open(path).difference(campaign_contents(campaign, campaign.build_mesh()))
+    store = RunStore.open(path)
+    difference = store.difference(campaign_contents(campaign, mesh_of_store(store, campaign)))
     if difference and not overwrite:
         raise Exists(
             f"{path} holds the runs of another campaign ({difference}): choose another folder, or allow them to be deleted"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sureflow.data.labels import mesh_labels
 from sureflow.data.splits import SPLITS
 from sureflow.evaluate.evaluation import evaluate, labelled
 from sureflow.evaluate.results import Results
@@ -138,6 +139,10 @@ def collect(folder: Path, data: StudyRuns, scores: list[dict[str, Any]], histori
                 "not_converged": runs.left_out,
             },
             "points": runs.n_points,
+            "parameters": {item.name: item.unit for item in runs.header.parameters},
+            "fields": {item.name: item.unit for item in runs.header.fields},
+            "axes": list(runs.header.axes),
+            "axis_unit": runs.header.axis_unit,
             "space": space_of(data),
             "shown": data.shown_condition,
         },
@@ -156,11 +161,8 @@ def true_fields(data: StudyRuns) -> dict[str, np.ndarray]:
         "space_mean": data.space.mean,
         "space_std": data.space.std,
     }
-    for axis, name in enumerate(runs.header.axes):
-        if runs.topology.shape is not None and geometry.nodes is not None:
-            found[f"node_{name}"] = geometry.grid(axis, runs.topology.shape)
-        else:
-            found[name] = geometry.points[:, axis]
+    labels = mesh_labels(runs.header, runs.topology, [geometry], of_cases=False)
+    found |= {name: values for name, (_, values, _) in labels.items()}
     return found
 
 

@@ -155,9 +155,8 @@ def load(folder: str | Path) -> Surrogate:
     groups = grouped(map_tensors(path, manifest.weights.checksum), path)
     try:
         header, parameters = manifest.header, np.array(groups["training"]["parameters"])
-        space = Space.restore(header.axes, manifest.mesh.shape, header.location, manifest.mesh.points, groups["space"])
         return Surrogate(
-            predictor=_predictor(manifest, space, groups["model"]),
+            predictor=_predictor(manifest, _space(manifest, groups["space"], folder), groups["model"]),
             header=header,
             field_scale=_standard(manifest.field_scale),
             domain=TrainingDomain(header.parameter_names, parameters, limits=header.limits),
@@ -200,6 +199,14 @@ def grouped(tensors: Mapping[str, np.ndarray], source: Path) -> dict[str, dict[s
         group, _, rest = name.partition(".")
         groups.setdefault(group, {})[rest] = array
     return groups
+
+
+def _space(manifest: Manifest, arrays: Mapping[str, np.ndarray], folder: Path) -> Space:
+    header, mesh = manifest.header, manifest.mesh
+    try:
+        return Space.restore(header.axes, mesh.shape, header.location, mesh.points, arrays)
+    except SureflowError as error:
+        raise SureflowError(f"the mesh of {folder} is damaged: {error}") from None
 
 
 def _predictor(manifest: Manifest, space: Space, arrays: Mapping[str, np.ndarray]) -> Predictor:

@@ -1,34 +1,45 @@
 """Whether runs belong to a model: the same fields, parameters and mesh; and which of them it was trained on."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from sureflow.data.header import Parameter, Variable
 from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
 from sureflow.surrogate.model import Surrogate
 from sureflow.uq.domain import TrainingDomain
+
+Named = Parameter | Variable
 
 SAME = 1e-9  # conditions that agree to this share of the training range are one
 SAME_POINTS = 1e-6  # of the size of the mesh
 
 
 def matched(runs: Runs, surrogate: Surrogate) -> Runs:
-    """The runs with their parameters in the order of the model's; other fields or another mesh are refused."""
-    if runs.names != surrogate.names:
-        raise SureflowError(
-            f"the model predicts {', '.join(surrogate.names)} and these runs hold {', '.join(runs.names)}: "
-            "give runs with the same fields"
-        )
-    names = surrogate.parameter_names
-    if set(runs.parameter_names) != set(names):
-        raise SureflowError(
-            f"the model takes {', '.join(names)} and these runs have {', '.join(runs.parameter_names)}: "
-            "give runs with the same parameters"
-        )
+    """The runs with parameters and fields in the order of the model's; other ones or another mesh are refused."""
+    ours, theirs = surrogate.header, runs.header
+    _require_same("fields", "predicts", ours.fields, theirs.fields)
+    _require_same("parameters", "takes", ours.parameters, theirs.parameters)
     _require_same_mesh(runs, surrogate)
-    return runs.ordered_like(replace(runs.header, parameters=surrogate.header.parameters))
+    return runs.ordered_like(replace(theirs, parameters=ours.parameters, fields=ours.fields))
+
+
+def _require_same(kind: str, does: str, ours: Sequence[Named], theirs: Sequence[Named]) -> None:
+    """The same names, and no two units of one of them; a unit that is empty is not known."""
+    units = {item.name: item.unit for item in theirs}
+    if units.keys() != {item.name for item in ours}:
+        names = ", ".join(item.name for item in ours)
+        raise SureflowError(
+            f"the model {does} {names} and these runs have {', '.join(units)}: give runs with the same {kind}"
+        )
+    for item in ours:
+        if item.unit and units[item.name] not in ("", item.unit):
+            raise SureflowError(
+                f"the model {does} {item.name} in {item.unit} and these runs have it in {units[item.name]}: convert it"
+            )
 
 
 def trained_runs(runs: Runs, domain: TrainingDomain) -> tuple[Bool[np.ndarray, " case"], bool]:
