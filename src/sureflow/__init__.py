@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sureflow.acquire.proposals import propose
     from sureflow.data.runs import Runs
     from sureflow.errors import Exists, Refused, SureflowError
     from sureflow.evaluate.evaluation import evaluate_surrogate as evaluate
@@ -28,6 +29,7 @@ PUBLIC = {
     "load": ("sureflow.surrogate.artifact", "load"),
     "open_runs": ("sureflow.importers", "read_runs"),
     "plot": ("sureflow.report.plot", "plot"),
+    "propose": ("sureflow.acquire.proposals", "propose"),
     "solve": ("sureflow.flow.solve", "solve"),
 }
 
@@ -42,6 +44,7 @@ __all__ = [
     "load",
     "open_runs",
     "plot",
+    "propose",
     "solve",
 ]
 

@@ -1,6 +1,8 @@
 """All commands on runs of every kind of mesh, with equal results where they must be equal."""
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +10,8 @@ import xarray
 
 import kinds_of_runs
 import sureflow
+
+VERSION1 = Path(__file__).parents[1] / "fixtures" / "version1"
 
 
 @pytest.fixture
@@ -102,3 +106,28 @@ def test_learning_curves(run, stores, monkeypatch, kind):
         ["interpolation", "24"],
     ]
     assert (stores / "curve/report.html").stat().st_size > 10_000
+
+
+def test_names_of_the_users_own_are_printed_as_they_are(run, tmp_path):
+    """Brackets mean nothing to us, whatever a terminal library makes of them."""
+    x, angle = np.linspace(0.0, 1.0, 9)[:, None], np.linspace(0.0, 3.0, 12)
+    fields = {"p [Pa]": np.sin(angle[:, None] + x[:, 0])}
+    sureflow.Runs.from_arrays({"angle[deg]": angle}, x, fields).save(tmp_path / "runs.zarr")
+    assert "p [Pa]" in run("info", "runs.zarr").out
+    assert "p [Pa]" in run("train", "runs.zarr", "-o", "model", "--model", "interpolation").out
+    assert "p [Pa] " in run("calibrate", "model", "runs.zarr").out
+    run("predict", "model", "angle[deg]=1.1")
+
+
+@pytest.mark.parametrize("model", ["interpolation", "deeponet"])
+def test_stores_and_models_of_version_1(run, tmp_path, model):
+    store = shutil.copytree(VERSION1 / "runs", tmp_path / "runs.zarr")
+    shutil.copytree(VERSION1 / model, tmp_path / "model", ignore=shutil.ignore_patterns("expected.npz"))
+    assert "converged" in run("info", store).out
+    assert model in run("info", "model").out
+    run("runs", "join", store, "-o", "again.zarr")
+    assert sureflow.open_runs("again.zarr").checksum == sureflow.open_runs(store).checksum
+    run("train", "again.zarr", "-o", "again", "--model", "interpolation")
+    condition = sureflow.load("model").domain.parameters.mean(axis=0)
+    given = [f"{name}={value}" for name, value in zip(("mach", "altitude_km"), condition, strict=True)]
+    run("predict", "model", *given, "-o", "fields.nc")

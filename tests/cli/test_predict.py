@@ -57,8 +57,10 @@ def test_flags_and_values_say_the_same(run, flights):
 
 
 def test_runs_that_are_not_flights_have_no_quantities(run, pulses):
-    ended = run("predict", pulses, "angle=1.1", "thickness=0.41")
-    assert ended.out == "inside the training domain\nerror bars: uncalibrated: the model's own\n"
+    lines = run("predict", pulses, "angle=1.1", "thickness=0.41").out.splitlines()
+    assert lines[:2] == ["inside the training domain", "error bars: uncalibrated: the model's own"]
+    assert [line.split()[0] for line in lines[2:]] == ["p", "T"]
+    assert re.search(r"p +\S+\.\.\S+ Pa, standard deviation \S+ on average", lines[2])
 
 
 def test_many_conditions_at_points(run, flights, tmp_path):

@@ -37,7 +37,7 @@ def stoppable(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*arguments, **options)
         except KeyboardInterrupt as stop:
-            kept = getattr(stop, "__notes__", ["nothing was written"])[-1]
+            kept = getattr(stop, "__notes__", ["run the same command again to start over"])[-1]
             print(f"sureflow: stopped; {kept}", file=sys.stderr)
             raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from None
 
@@ -52,10 +52,10 @@ app = typer.Typer(
 )
 for command in (solve, generate, info, train, calibrate, predict, evaluate, curve, study, report):
     app.command()(stoppable(command))
-runs = typer.Typer(help="Join stores of runs, split them and add to them.", **PLAIN)
+stores = typer.Typer(help="Join stores of runs, split them and add to them.", **PLAIN)
 for command in (join, split, add):
-    runs.command()(stoppable(command))
-app.add_typer(runs, name="runs")
+    stores.command()(stoppable(command))
+app.add_typer(stores, name="runs")
 
 
 def main() -> None:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sureflow.cli.remarks import begin
+
 if TYPE_CHECKING:
     from sureflow.uq.bars import Calibration
 
@@ -21,16 +23,16 @@ def calibrate(
         bool, typer.Option(help="Calibrate stand-off, pressures and drag as well (some seconds more).")
     ] = True,
 ) -> None:
-    """Calibrate the error bars of a model by runs that it has not seen.
+    """Calibrate the error bars of a model.
 
-    Runs that the model was trained on do not count as unseen. When no others are given, the model is fitted again to parts
-    of its training runs and tested on the rest. Sides of the training domain are left out as well, which shows how bars
-    must grow beyond it; that too needs the training runs, and a model that is quick to fit again. Means do not change.
+    They are fitted to the errors at runs that the model has not seen. Runs that the model was trained on do not count
+    as unseen. When no others are given, the model is fitted again to parts of its training runs and tested on the rest.
+    Sides of the training domain are left out as well, which shows how bars must grow beyond it; that too needs the
+    training runs, and a model that is quick to fit again. Means do not change.
     """
-    from sureflow.cli.console import Bar, begin, err, out
-
     begin(f"reading {model} and {runs}")
 
+    from sureflow.cli.console import Bar, out, say
     from sureflow.importers import read_runs
     from sureflow.runtime import keep_compiled_programs
     from sureflow.surrogate.workshop import calibrate_in
@@ -43,14 +45,14 @@ def calibrate(
             bar.update(done, f"refit {done} of {total}")
 
         try:
-            given = {"folds": folds, "quantities": quantities, "say": err.print, "on_refit": on_refit}
+            given = {"folds": folds, "quantities": quantities, "say": say, "on_refit": on_refit}
             fitted = calibrate_in(model, read_runs(runs), **given)
         except KeyboardInterrupt as stop:
             stop.add_note("the model is unchanged")
             raise
     assert fitted.calibration is not None
     out.print(f"Written to {model}/", markup=False)
-    out.print(f"calibrated; {intervals(fitted.calibration.fields, fitted.names)}")
+    out.print(f"calibrated; {intervals(fitted.calibration.fields, fitted.names)}", markup=False)
     out.print(reach(fitted.calibration.fields.reach))
 
 

@@ -15,16 +15,16 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 LINE_EVERY = 15.0  # seconds between lines where no bar can be drawn
 
 
-def begin(words: str) -> None:
-    """The first words of a command, before the imports that take a second or two."""
-    err.print(words, style="dim", markup=False)
+def say(words: str) -> None:
+    """A remark, which may hold brackets and anything else that a user's names hold."""
+    err.print(words, markup=False)
 
 
 def print_facts(facts: Mapping[str, str]) -> None:
     """Names and values in two columns; nothing is cut off, whatever the width."""
     width = max(map(len, facts), default=0) + 2
     for name, value in facts.items():
-        out.print(f"[bold]{name:<{width}}[/]{escape(value)}")
+        out.print(f"[bold]{escape(name.ljust(width))}[/]{escape(value)}")
 
 
 class TimeLeft(ProgressColumn):

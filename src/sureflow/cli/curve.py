@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from sureflow.cli.inputs import parse_counts, parse_names
+from sureflow.cli.remarks import begin
 
 
 def curve(
@@ -25,16 +26,16 @@ def curve(
         bool, typer.Option("--overwrite", help="Accept other settings than the folder's; do again what they change.")
     ] = False,
 ) -> None:
-    """Learning curve: error and calibration against the number of runs, chosen space-filling.
+    """Show how accuracy grows with the number of runs.
 
-    Stopped at any moment and started again, it goes on. Writes a report with the figure and prints the table.
+    The learning curve: error and calibration against the number of runs, which are chosen space-filling. Stopped at any
+    moment and started again, it goes on. Writes a report with the figure and prints the table.
     """
     names, counts = parse_names("models", models), parse_counts("sizes", sizes)
 
-    from sureflow.cli.console import begin, out
-
     begin(f"learning curve of {runs} in {output}")
 
+    from sureflow.cli.console import out
     from sureflow.cli.study import follow_study
     from sureflow.evaluate.results import Results
     from sureflow.evaluate.tables import to_text

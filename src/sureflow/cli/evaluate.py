@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from sureflow.cli.remarks import begin
+
 
 def evaluate(
     model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
@@ -14,7 +16,7 @@ def evaluate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows of all numbers as JSON.")] = False,
 ) -> None:
-    """Measure errors and error bars on the runs that a model has not seen.
+    """Measure errors and error bars on unseen runs.
 
     A run whose condition was trained on or calibrated with is never tested. Of the other runs, in_domain are those inside
     the box that the training runs span, and out_of_domain those outside of it. With --split they are the test runs of that
@@ -23,8 +25,6 @@ def evaluate(
     Numbers are in normalized units: physical values less the mean, over the standard deviation of the training runs. With
     --json there are rows for every domain, region of the flow and variable.
     """
-    from sureflow.cli.console import begin
-
     begin(f"reading {model} and {runs}")
 
     import json

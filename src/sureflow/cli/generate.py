@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sureflow.cli.inputs import parse_shard
+from sureflow.cli.remarks import begin
 from sureflow.errors import SureflowError
 
 if TYPE_CHECKING:
@@ -30,12 +31,11 @@ def generate(
     """
     part = parse_shard(shard)
 
-    from sureflow.cli.console import Bar, begin, out
-
     begin(f"computing runs into {store}")
 
     from sureflow.campaign.campaign import load_campaign
     from sureflow.campaign.run import Options, run_campaign
+    from sureflow.cli.console import Bar, out
     from sureflow.data.schema import Status
 
     options, campaign, crew = Options(part, overwrite, retry_failed), load_campaign(preset), choose(workers, scheduler)

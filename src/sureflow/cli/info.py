@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sureflow.cli.remarks import begin
 from sureflow.errors import Exists, SureflowError
 
 if TYPE_CHECKING:
@@ -24,16 +25,15 @@ def info(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the figure if it exists.")] = False,
 ) -> None:
-    """Show what is in a store of runs: parameters, fields, mesh, convergence, how they were made, versions and checksum.
+    """Show what is in a store of runs, or what a model is.
 
-    Of a model, show what it is, what it was trained on and what its error bars are worth.
+    Of runs: parameters, fields, mesh, convergence, how they were made, versions and checksum. Of a model: what it was
+    trained on, what it predicts and what its error bars are worth.
     """
     if figure and figure.suffix.lower() not in PICTURES:
         raise SureflowError(f"figure={str(figure)!r} is not a picture: end it in {', '.join(PICTURES)}")
     if figure and not overwrite and figure.exists():
         raise Exists(f"{figure} exists: choose another name, or allow it to be replaced")
-
-    from sureflow.cli.console import begin
 
     begin(f"reading {path}")
 
@@ -48,10 +48,11 @@ def info(
         raise SureflowError(f"{path} is not a store of runs: a figure shows how those of a store ended")
     if holds_model(path):
         model = load(path)
-        print_json(model_facts(model)) if as_json else print(repr(model))
+        facts, text = model_facts(model), repr(model)
     else:
         runs = read_runs(path)
-        print_json(runs_facts(path, runs)) if as_json else print(repr(runs))
+        facts, text = runs_facts(path, runs), repr(runs)
+    print(as_text(facts) if as_json else text)
 
 
 def show_store(path: Path, *, as_json: bool, figure: Path | None) -> None:
@@ -68,11 +69,11 @@ def show_store(path: Path, *, as_json: bool, figure: Path | None) -> None:
             figure.parent.mkdir(parents=True, exist_ok=True)
             save(overview_figure(store), figure)
     if as_json:
-        print_json(facts)
+        print(as_text(facts))
         return
     print_facts(overview_text(facts))
     for what, sentence in remarks(facts):
-        out.print(f"[{'yellow' if what == 'outside the model' else 'red'}]{what}:[/] {sentence}")
+        out.print(f"{what}: {sentence}", style="yellow" if what == "outside the model" else "red", markup=False)
 
 
 def runs_facts(path: Path, runs: "Runs") -> dict[str, Any]:
@@ -109,7 +110,7 @@ def model_facts(surrogate: "Surrogate") -> dict[str, Any]:
     }
 
 
-def print_json(facts: dict[str, Any]) -> None:
+def as_text(facts: dict[str, Any]) -> str:
     import json
 
-    print(json.dumps(facts, indent=2, allow_nan=False))
+    return json.dumps(facts, indent=2, allow_nan=False)

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sureflow.cli.inputs import parse_values, read_table
+from sureflow.cli.remarks import begin
 from sureflow.errors import SureflowError
 
 if TYPE_CHECKING:
+    import xarray
+
     from sureflow.surrogate.model import Surrogate
 
 
@@ -31,23 +34,22 @@ def predict(
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the output if it exists.")] = False,
 ) -> None:
-    """Predict fields and their standard deviations, in physical units.
+    """Predict fields with error bars, in physical units.
 
     Says whether the condition is inside the training domain or extrapolated, what the error bars are worth and, for one
-    condition of a flow around a body, stand-off, pressures and drag with their bars (one standard deviation). With --output
-    the fields are written.
+    condition, what the fields span and, of a flow around a body, stand-off, pressures and drag with their bars (one standard
+    deviation). With --output the fields are written.
     """
     flight = {"mach": mach, "altitude_km": altitude}
     given = parse_values([*(values or []), *(f"{name}={value}" for name, value in flight.items() if value is not None)])
     if bool(given) == (conditions is not None):
         raise SureflowError("give either one condition, as in mach=25 altitude_km=46, or --conditions with a CSV file")
 
-    from sureflow.cli.console import begin, out, print_facts
-
     begin(f"predicting with {model}")
 
     import numpy as np
 
+    from sureflow.cli.console import out, print_facts
     from sureflow.export.exporters import writer
     from sureflow.runtime import keep_compiled_programs
     from sureflow.surrogate.artifact import load
@@ -66,8 +68,10 @@ def predict(
         write(fields)
     name = f"{output}: " if output else ""
     out.print(f"{name}{spoken(fields.attrs['verdict'])}\nerror bars: {fields.attrs['bars']}", markup=False)
-    if conditions is None and surrogate.observer is not None:
-        print_facts(quantities(surrogate, given, extrapolate=extrapolate))
+    if conditions is None:
+        print_facts(spans(fields, surrogate.names))
+        if surrogate.observer is not None:
+            print_facts(quantities(surrogate, given, extrapolate=extrapolate))
 
 
 def spoken(verdict: str) -> str:
@@ -75,6 +79,17 @@ def spoken(verdict: str) -> str:
     if verdict == "inside":
         return "inside the training domain"
     return verdict.replace("refused:", "answered only because of --extrapolate:")
+
+
+def spans(fields: "xarray.Dataset", names: tuple[str, ...]) -> dict[str, str]:
+    """Lowest and highest value of every field, and its mean standard deviation where the model has one."""
+    texts = {}
+    for name in names:
+        unit = fields[name].attrs["units"]
+        texts[name] = f"{fields[name].min().item():.4g}..{fields[name].max().item():.4g}{f' {unit}' if unit else ''}"
+        if f"{name}_std" in fields:
+            texts[name] += f", standard deviation {fields[f'{name}_std'].mean().item():.2g} on average"
+    return texts
 
 
 def quantities(surrogate: "Surrogate", condition: dict[str, float], *, extrapolate: bool) -> dict[str, str]:

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from sureflow.cli.remarks import begin
+
 
 def report(
     study: Annotated[Path, typer.Argument(help="Folder of a study, with its results.json.")],
@@ -13,8 +15,6 @@ def report(
 
     Writes report.html (one file that needs nothing else), figures/ (PNG, PDF) and tables/ (CSV, Markdown, LaTeX).
     """
-    from sureflow.cli.console import begin
-
     begin(f"writing the report of {study}")
 
     from sureflow.report.page import write_report

@@ -5,6 +5,10 @@ from typing import Annotated
 
 import typer
 
+from sureflow.cli.inputs import parse_share
+from sureflow.cli.remarks import begin
+from sureflow.errors import Exists
+
 Store = Annotated[Path, typer.Argument(help="A store of runs, such as runs.zarr.")]
 Sources = Annotated[list[Path], typer.Argument(help="Stores of runs, or other files of runs (.npz).")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace stores that exist.")]
@@ -19,6 +23,8 @@ def join(
 
     They must agree in parameters, fields, units, mesh and how they were made, and no condition may occur twice.
     """
+    begin(f"joining {', '.join(map(str, sources))}")
+
     from sureflow.data.runs import Runs
     from sureflow.importers import read_runs
 
@@ -34,12 +40,16 @@ def split(
     seed: Annotated[int, typer.Option(help="Of the random draw.")] = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write runs as two stores, one to train on and one to test on, drawn at random."""
-    from sureflow.cli.inputs import parse_share
-    from sureflow.errors import Exists
+    """Write runs as two stores, to train and to test on.
+
+    The runs to test on are drawn at random.
+    """
+    share = parse_share("test", test)
+    begin(f"splitting {source}")
+
     from sureflow.importers import read_runs
 
-    parts = zip(("train.zarr", "test.zarr"), read_runs(source).split(parse_share("test", test), seed), strict=True)
+    parts = zip(("train.zarr", "test.zarr"), read_runs(source).split(share, seed), strict=True)
     stores = {output / name: runs for name, runs in parts}
     for store in stores:
         if store.exists() and not overwrite:
@@ -50,10 +60,12 @@ def split(
 
 
 def add(store: Store, sources: Sources) -> None:
-    """Add runs to a store: all of them or, if something is wrong with them or interrupts, none.
+    """Add runs to a store, all of them or none.
 
     They must agree with those of the store, and be at other conditions.
     """
+    begin(f"adding to {store}")
+
     from sureflow.data.runs import Runs
     from sureflow.data.store import add_runs, open_runs
     from sureflow.importers import read_runs

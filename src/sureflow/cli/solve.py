@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sureflow.cli.inputs import parse_cells
+from sureflow.cli.remarks import begin
 from sureflow.errors import Exists, SureflowError
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ def solve(
     given: dict[str, Any] = {"cells": parse_cells(cells), "wall": wall, "wall_temperature": wall_temperature}
     given["wall_spacing"] = wall_spacing
     folder = None if as_json and output is None else output or Path(f"solution-M{mach:g}-{altitude:g}km")
-
-    from sureflow.cli.console import begin
 
     begin(f"solving for Mach {mach:g} at {altitude:g} km")
 

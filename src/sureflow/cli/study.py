@@ -1,10 +1,11 @@
 """`sureflow study`: from nothing to the report, with one command."""
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from sureflow.cli.remarks import begin
 
 if TYPE_CHECKING:
     from sureflow.study.agenda import StudySettings
@@ -20,12 +21,11 @@ def study(
         ),
     ] = False,
 ) -> None:
-    """Make runs, train the models, evaluate them and write the report.
+    """Compare models, from runs to a report.
 
-    Stopped at any moment and started again, it goes on. What has not changed is not done again.
+    Makes the runs, trains the models, evaluates them and writes the report. Stopped at any moment and started again, it
+    goes on. What has not changed is not done again.
     """
-    from sureflow.cli.console import begin
-
     begin(f"study {preset} in {output}")
 
     from sureflow.study.agenda import load_study
@@ -35,7 +35,7 @@ def study(
 
 def follow_study(folder: Path, settings: "StudySettings", *, overwrite: bool) -> Path:
     """Run a study with a bar; the path of its report."""
-    from sureflow.cli.console import Bar, err
+    from sureflow.cli.console import Bar, say
     from sureflow.runtime import keep_compiled_programs
     from sureflow.study.conduct import run_study
     from sureflow.study.work import Audience
@@ -43,7 +43,6 @@ def follow_study(folder: Path, settings: "StudySettings", *, overwrite: bool) ->
     keep_compiled_programs()
     # Its stages advance in steps of unequal worth, so that only many of them tell the pace.
     with Bar("study", window=200) as bar:
-        say = partial(err.print, markup=False)
         audience = Audience(say=say, advance=bar.update, begin=bar.begin, skipped=bar.forget_pace)
         try:
             return run_study(folder, settings, audience, overwrite=overwrite)

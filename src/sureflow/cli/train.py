@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sureflow.cli.remarks import begin
+
 if TYPE_CHECKING:
     from sureflow.cli.console import Bar
     from sureflow.models.contract import EpochReport
@@ -18,19 +20,22 @@ def train(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder of the model.")] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="interpolation, pod-gp, pod-deeponet or deeponet; without it, the best of the first three."),
+        typer.Option(
+            help="Such as interpolation, pod-gp, pod-deeponet or deeponet; without it, the best of the first three."
+        ),
     ] = None,
-    scaling: Annotated[str | None, typer.Option(help="none, freestream or log-density.")] = None,
+    scaling: Annotated[
+        str | None, typer.Option(help="Such as none, freestream or log-density; without it, what suits the runs.")
+    ] = None,
     uq: Annotated[str | None, typer.Option(help="Of a deeponet: deterministic, mve, evidential or ensemble.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="Override, as in train.epochs=20.")] = None,
     tensorboard: Annotated[Path | None, typer.Option(help="Also write TensorBoard scalars to this folder.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model in the output folder.")] = False,
 ) -> None:
     """Train a surrogate. Networks that are stopped at any moment and started again go on from their last epoch."""
-    from sureflow.cli.console import begin, err, out
-
     begin(f"training from {source}")
 
+    from sureflow.cli.console import out, say
     from sureflow.runtime import keep_compiled_programs
     from sureflow.surrogate.experiment import read_experiment
     from sureflow.surrogate.fit import Listener
@@ -43,13 +48,13 @@ def train(
     with Bars(experiment) as bars:
         listener = Listener(comparing=bars.comparing, compared=bars.compared, epoch=bars.epoch)
         try:
-            trained = train_into(experiment, listener, say=err.print, overwrite=overwrite, tensorboard=tensorboard)
+            trained = train_into(experiment, listener, say=say, overwrite=overwrite, tensorboard=tensorboard)
         except KeyboardInterrupt as stop:
             if bars.epochs_done:
                 stop.add_note(f"{bars.epochs_done} epochs are kept; run the same command again to go on")
             raise
     for warning in trained.warnings:
-        err.print(f"[yellow]warning:[/] {warning}")
+        say(f"warning: {warning}")
     out.print(repr(trained.surrogate), markup=False)
     names = ", ".join(sorted(path.name for path in trained.folder.iterdir() if path.name[0] != "."))
     out.print(f"Written to {trained.folder}/: {names}", markup=False)
@@ -71,11 +76,11 @@ class Bars(contextlib.ExitStack):
         bar.update(done, model)
 
     def epoch(self, report: "EpochReport") -> None:
-        from sureflow.cli.console import err
+        from sureflow.cli.console import say
 
         if not self.epochs_done:
             if report.epoch:
-                err.print(f"going on after epoch {report.epoch}")
+                say(f"going on after epoch {report.epoch}")
             self.follow("training").begin(self.epochs, report.epoch)
         self.epochs_done = report.epoch + 1
         of_all = f" of {self.epochs}" if self.epochs else ""
@@ -101,5 +106,6 @@ class Bars(contextlib.ExitStack):
             kept = "  <- kept" if row["chosen"] else ""
             out.print(
                 f"  {row['model']:<14}{row['uq']:<10}{row['scaling']:<13}{row['mae']:<10.2g}{row['folds']:<7}"
-                f"{row['seconds']:.1f} s{kept}"
+                f"{row['seconds']:.1f} s{kept}",
+                markup=False,
             )
