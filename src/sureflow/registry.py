@@ -68,7 +68,7 @@ class SettingsRegistry(Registry[type[Base]], Generic[Base]):
 
     def add(self, cls: Kind) -> Kind:
         """Register a class under its `name`; to be used as a decorator."""
-        self.register(getattr(cls, self.key), cls)
+        self.register(getattr(cls, self.key), cls)  # type: ignore[arg-type]
         return cls
 
     def build(self, values: Any) -> Base:

@@ -1,4 +1,4 @@
-"""Arrays that may be larger than memory: beyond a limit they lie in a file that nobody else sees and that nothing leaves behind."""
+"""Arrays that may be larger than memory: beyond a limit they lie in an unnamed file that goes with them."""
 
 import tempfile
 from collections.abc import Iterator

@@ -14,19 +14,10 @@ from sureflow.data.header import Header
 from sureflow.data.meshes import Geometry, Topology
 from sureflow.data.runs import Runs
 from sureflow.physics.gases import Gas
+from sureflow.physics.quantities import DERIVED_UNITS, LONG_NAMES
 from sureflow.runtime import double_precision
 
 Labels = dict[str, tuple[tuple[str, ...], np.ndarray, dict[str, str]]]  # dimensions, values and attributes by name
-
-# As other programs show the fields of flights, and what is derived from them.
-LONG_NAMES = {
-    "u1": "axial velocity",
-    "u2": "radial velocity",
-    "rho": "density",
-    "T": "temperature",
-    "pressure": "pressure",
-    "mach_number": "Mach number",
-}
 
 
 def attributes_of(name: str, unit: str) -> dict[str, str]:
@@ -91,9 +82,6 @@ def labelled_runs(runs: Runs) -> xr.Dataset:
     coordinates = parameters | mesh_labels(header, topology, geometries, of_cases=runs.is_moving)
     made_by = {"made_by": json.dumps(header.made_by)} if header.made_by else {}
     return xr.Dataset(fields | numbers, coordinates, made_by)
-
-
-DERIVED_UNITS = {"pressure": "Pa", "mach_number": "1"}
 
 
 def derived(header: Header, values: Float[np.ndarray, "variable *any"]) -> dict[str, Float[np.ndarray, "*any"]]:

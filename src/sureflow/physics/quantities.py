@@ -67,6 +67,16 @@ class FlowField:
         """Specific total enthalpy in J/kg."""
         return self.energy + self.pressure / self.fields[2] + 0.5 * (self.fields[0] ** 2 + self.fields[1] ** 2)
 
+    @cached_property
+    def wall_faces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Area vectors, unit normals into the flow and distances from wall to cell center along them."""
+        return wall_geometry(self)
+
+    @cached_property
+    def surface(self) -> "Surface":
+        """Distributions along the body."""
+        return surface(self)
+
     @property
     def dynamic_pressure(self) -> float:
         """rho U^2 / 2 of the free stream in Pa."""
@@ -108,7 +118,7 @@ def wall_geometry(field: FlowField) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def surface(field: FlowField) -> Surface:
     """Pressure, shear and heat flux along the body, from the differences between the wall and the first cell."""
-    _, normal, distance = wall_geometry(field)
+    _, normal, distance = field.wall_faces
     u, v, _, temperature = field.fields[:, 0]
     along = u * normal[1] - v * normal[0]  # velocity along the tangent (n_r, -n_x)
     wall_temperature = field.wall.temperature if field.wall.kind == "isothermal" else temperature
@@ -144,12 +154,12 @@ def stagnation_pressure(field: FlowField) -> float:
 
 def stagnation_heat_flux(field: FlowField) -> float:
     """Heat flux into the wall on the axis in W/m2."""
-    return on_axis(surface(field).heat_flux)
+    return on_axis(field.surface.heat_flux)
 
 
 def heat_flux_dip(field: FlowField) -> float:
     """By which share the heat flux of the face on the axis falls short of the body's largest: 0 where nothing dips."""
-    heat = surface(field).heat_flux
+    heat = field.surface.heat_flux
     largest = heat.max()
     return float(1.0 - heat[0] / largest) if largest > 0 else 0.0
 
@@ -167,7 +177,7 @@ def shock_distance(field: FlowField) -> tuple[Line, Float[np.ndarray, "2 ni"]]:
     p_in, p_out = p[inner, column], p[inner + 1, column]
     share = np.clip((p_in - half) / np.maximum(p_in - p_out, 1e-30), 0.0, 1.0)
     position = field.center[:, inner, column] * (1.0 - share) + field.center[:, inner + 1, column] * share
-    _, normal, _ = wall_geometry(field)
+    _, normal, _ = field.wall_faces
     middle = 0.5 * np.stack([field.node_x[0, 1:] + field.node_x[0, :-1], field.node_r[0, 1:] + field.node_r[0, :-1]])
     return ((position - middle) * normal).sum(axis=0), position
 
@@ -203,8 +213,8 @@ def undisturbed_cells(field: FlowField, rise: float = 0.05) -> int:
 
 def drag_coefficients(field: FlowField) -> tuple[float, float]:
     """Drag of the forebody by pressure (p - p_inf) and by friction, on the base area."""
-    vector, normal, _ = wall_geometry(field)
-    distribution = surface(field)
+    vector, normal, _ = field.wall_faces
+    distribution = field.surface
     area = np.hypot(*vector)
     reference = field.dynamic_pressure * field.base_area
     pressure = -((distribution.pressure - field.free_stream.pressure) * vector[0]).sum()
@@ -214,7 +224,7 @@ def drag_coefficients(field: FlowField) -> tuple[float, float]:
 
 def pressure_over_stagnation(field: FlowField, angle_deg: float) -> float:
     """Cp / Cp_max at an angle from the stagnation point, Cp_max from the pitot pressure of this field."""
-    distribution = surface(field)
+    distribution = field.surface
     free = field.free_stream.pressure
     angle = np.concatenate([[0.0], distribution.angle_deg])
     pressure = np.concatenate([[stagnation_pressure(field)], distribution.pressure])
@@ -238,10 +248,10 @@ def balance_errors(field: FlowField) -> dict[str, float]:
     u, v, rho, _ = (leaving(f) for f in field.fields)
     mass_flux = rho * (u * face[0] + v * face[1])
     circle = np.pi * r[-1] ** 2
-    vector, _, _ = wall_geometry(field)
+    vector, _, _ = field.wall_faces
     pressure_drag, friction_drag = drag_coefficients(field)
     drag = (pressure_drag + friction_drag) * field.dynamic_pressure * field.base_area
-    heat = (surface(field).heat_flux * np.hypot(*vector)).sum()
+    heat = (field.surface.heat_flux * np.hypot(*vector)).sum()
     enthalpy_inf = field.free_stream.total_enthalpy(field.gas)
 
     through_base = rho_inf * u_inf * field.base_area
