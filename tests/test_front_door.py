@@ -37,7 +37,17 @@ def test_evaluate_is_the_function_whatever_was_imported():
 
 @pytest.mark.parametrize(
     "documented",
-    [sf.Runs.from_arrays, sf.open_runs, sf.fit, sf.load, sf.evaluate, sf.plot, sf.solve, sf.Surrogate.predict],
+    [
+        sf.Runs.from_arrays,
+        sf.open_runs,
+        sf.fit,
+        sf.load,
+        sf.evaluate,
+        sf.plot,
+        sf.propose,
+        sf.solve,
+        sf.Surrogate.predict,
+    ],
     ids=lambda documented: documented.__qualname__,
 )
 def test_examples_in_docstrings(documented, tmp_path, monkeypatch):
