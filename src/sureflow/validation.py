@@ -1,5 +1,6 @@
 """How settings are declared, read and refused: frozen, typed, and with the nearest right name for one that is unknown."""
 
+import dataclasses
 import difflib
 import functools
 import json
@@ -28,12 +29,13 @@ LONGEST_VALUE = 80  # characters of a wrong value that an error repeats
 def settings(cls: Class) -> Class:
     """The one way to declare settings: a frozen dataclass whose values are validated and whose unknown keys are refused."""
     made: Any = pydantic.dataclasses.dataclass(frozen=True, config=STRICT)(cls)
-    construct = made.__init__
+    construct, names = made.__init__, [field.name for field in dataclasses.fields(made) if not field.kw_only]
 
     @functools.wraps(construct)
     def explained(self: Any, *arguments: Any, **values: Any) -> None:
+        named = dict(zip(names, arguments, strict=False))  # so that an error can say which of them is wrong
         try:
-            construct(self, *arguments, **values)
+            construct(self, *arguments[len(names) :], **named, **values)
         except ValidationError as error:
             raise SureflowError(f"{cls.__name__}: {explain(error, made)}") from None
 

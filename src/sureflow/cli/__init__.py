@@ -1,6 +1,8 @@
 """The `sureflow` command: one small file a command, which parses, calls and prints; heavy imports wait until it runs."""
 
 import functools
+import importlib
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -23,6 +25,10 @@ from sureflow.errors import Exists, Refused, SureflowError
 
 # The option that allows what the library withholds.
 ALLOWED_BY = {Exists: " (--overwrite)", Refused: " (--extrapolate)"}
+
+
+# The variable of the environment that names modules of the user's, which register what they add.
+PLUGINS = "SUREFLOW_PLUGINS"
 
 
 class Terminated(KeyboardInterrupt):
@@ -62,6 +68,7 @@ def main() -> None:
     """Run the command; a user's mistake ends in one sentence and exit code 2, never in a traceback."""
     signal.signal(signal.SIGTERM, terminate)
     try:
+        import_plugins(os.environ.get(PLUGINS, ""))
         app()
     except SureflowError as error:
         allowed = next((words for kind, words in ALLOWED_BY.items() if isinstance(error, kind)), "")
@@ -70,6 +77,15 @@ def main() -> None:
         end(f"{error.filename or 'a file'} cannot be read or written ({error.strerror or error})")
     except MemoryError:
         end("there is not enough memory: use fewer or smaller runs, or a machine with more of it")
+
+
+def import_plugins(names: str) -> None:
+    """Import the user's modules, separated by commas, that register models, importers and the like."""
+    for name in filter(None, names.split(",")):
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            raise SureflowError(f"{PLUGINS} names {name!r}, which cannot be imported ({error})") from None
 
 
 def end(sentence: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sureflow.data.runs import Runs
 from sureflow.models.contract import EpochReport, unheard
+from sureflow.runtime import keep_compiled_programs
 from sureflow.surrogate import calibrate as calibration
 from sureflow.surrogate.choose import compare
 from sureflow.surrogate.learning import learn
@@ -55,6 +56,7 @@ def fit(
     >>> bool(abs(field.p - np.sin(1.2 + field.x)).max() < 0.01)
     True
     """
+    keep_compiled_programs()
     spec = specification({"model": model, "scaling": scaling, "coordinates": coordinates, **network})
     surrogate = make_surrogate(runs, spec, folder=None if folder is None else Path(folder), listener=listener)
     if not calibrate:
