@@ -89,7 +89,7 @@ def test_unseen_runs_calibrate_with_a_guarantee_and_training_runs_do_not_count(s
     assert not surrogate.calibrate(both, folds=True).calibration.fields.exact
 
 
-def test_the_order_of_runs_and_parameters_does_not_matter(surrogate):
+def test_the_order_of_parameters_does_not_matter(surrogate):
     both = runs(TRAINED, UNSEEN)
     turned = Runs.from_arrays(
         {"altitude_km": both.parameters[:, 1], "mach": both.parameters[:, 0]},
@@ -103,6 +103,12 @@ def test_the_order_of_runs_and_parameters_does_not_matter(surrogate):
         gas=both.gas,
     )
     assert_equal(surrogate.calibrate(turned).calibration, surrogate.calibrate(both).calibration)
+
+
+def test_the_order_of_runs_does_not_matter(surrogate, by_folds):
+    """As after joining stores in another order."""
+    turned = runs(TRAINED).select(np.arange(len(TRAINED))[::-1])
+    assert_equal(surrogate.calibrate(turned).calibration, by_folds.calibration)
 
 
 def test_runs_that_calibrated_are_kept_with_the_model_and_never_tested(surrogate, tmp_path):

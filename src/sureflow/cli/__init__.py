@@ -1,4 +1,4 @@
-"""The `sureflow` command: one small file a command, which parses, calls and prints; heavy imports wait until it runs."""
+"""The `sureflow` command: one small file per command, which parses, calls and prints; heavy imports wait until it runs."""
 
 import functools
 import importlib
@@ -32,11 +32,11 @@ PLUGINS = "SUREFLOW_PLUGINS"
 
 
 class Terminated(KeyboardInterrupt):
-    """A batch system's SIGTERM, which ends a command as Ctrl-C does."""
+    """SIGTERM from a batch system, which ends a command as Ctrl-C does."""
 
 
 def stoppable(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, which ends in a sentence when it is stopped; it may add a note about what is kept and how to go on."""
+    """The command, which ends with one sentence when stopped; it may add a note on what is kept and how to continue."""
 
     @functools.wraps(command)
     def run(*arguments: object, **options: object) -> None:
@@ -54,18 +54,18 @@ def stoppable(command: Callable[..., None]) -> Callable[..., None]:
 PLAIN = {"no_args_is_help": True, "add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 
 app = typer.Typer(
-    name="sureflow", help="Flow fields from few CFD runs, at once, with error bars that can be trusted.", **PLAIN
+    name="sureflow", help="Instant predictions of flow fields from a few CFD runs, with calibrated error bars.", **PLAIN
 )
 for command in (solve, generate, info, train, calibrate, predict, evaluate, curve, study, report):
     app.command()(stoppable(command))
-stores = typer.Typer(help="Join stores of runs, split them and add to them.", **PLAIN)
+stores = typer.Typer(help="Join, split and extend stores of runs.", **PLAIN)
 for command in (join, split, add):
     stores.command()(stoppable(command))
 app.add_typer(stores, name="runs")
 
 
 def main() -> None:
-    """Run the command; a user's mistake ends in one sentence and exit code 2, never in a traceback."""
+    """Run the command; invalid input gives one sentence and exit code 2, never a traceback."""
     signal.signal(signal.SIGTERM, terminate)
     try:
         import_plugins(os.environ.get(PLUGINS, ""))
@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def import_plugins(names: str) -> None:
-    """Import the user's modules, separated by commas, that register models, importers and the like."""
+    """Import the user's modules (names separated by commas), which register models, importers and the like."""
     for name in filter(None, names.split(",")):
         try:
             importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""`sureflow calibrate`: a trained model and runs in; the model with calibrated error bars."""
+"""`sureflow calibrate`: a trained model and runs in; the model with calibrated error bars out."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 def calibrate(
     model: Annotated[Path, typer.Argument(help="Folder of a trained model; its calibration is replaced.")],
     runs: Annotated[
-        Path, typer.Argument(help="Store of runs: some that the model has not seen, or its training runs.")
+        Path, typer.Argument(help="Store of runs that the model has not seen, of its training runs, or both.")
     ],
     folds: Annotated[
         bool, typer.Option("--folds", help="Use folds over the training runs even if there are unseen runs.")
     ] = False,
     quantities: Annotated[
-        bool, typer.Option(help="Calibrate stand-off, pressures and drag as well (some seconds more).")
+        bool, typer.Option(help="Calibrate stand-off, pressures and drag as well (takes a few seconds more).")
     ] = True,
 ) -> None:
     """Calibrate the error bars of a model.
 
-    They are fitted to the errors at runs that the model has not seen. Runs that the model was trained on do not count
-    as unseen. When no others are given, the model is fitted again to parts of its training runs and tested on the rest.
-    Sides of the training domain are left out as well, which shows how bars must grow beyond it; that too needs the
-    training runs, and a model that is quick to fit again. Means do not change.
+    Error bars are fitted to the errors on runs that the model was not trained on. With fewer than five such runs, the
+    model is fitted again to parts of its training runs and tested on the rest (folds). Sides of the training domain are
+    left out as well, which shows how the bars must grow outside it; this needs the training runs too, and a model that
+    is quick to fit again. The predicted means do not change.
     """
     begin(f"reading {model} and {runs}")
 

@@ -16,7 +16,7 @@ LINE_EVERY = 15.0  # seconds between lines where no bar can be drawn
 
 
 def say(words: str) -> None:
-    """A remark, which may hold brackets and anything else that a user's names hold."""
+    """Print a remark, which may contain brackets or anything else that occurs in a user's names."""
     err.print(words, markup=False)
 
 
@@ -35,7 +35,7 @@ class TimeLeft(ProgressColumn):
 
 
 class Pace:
-    """Time remaining from the last advances: the first one, which compiles, says little about those that follow."""
+    """Time remaining, from recent progress: the first step, which compiles, says little about those that follow."""
 
     def __init__(self, window: int):
         self.advances: deque[tuple[float, float]] = deque(maxlen=window)
@@ -87,13 +87,13 @@ class Bar:
         self.progress.stop()
 
     def begin(self, total: float | None, found: float | None = None) -> None:
-        """Set what there is to do, None if nobody knows, and what of it was done before."""
+        """Set the total amount of work, None if unknown, and how much of it was done before."""
         self.total = total
         self.found = self.found if found is None else found
         self.progress.update(self.task, total=total, completed=self.found, visible=True)
 
     def forget_pace(self) -> None:
-        """Take the time remaining from what is still to come: what lies behind took no time."""
+        """Estimate the remaining time only from work that is still to come: work done so far took no time."""
         self.pace = Pace(self.window)
 
     def update(self, completed: float, note: str) -> None:

@@ -1,4 +1,4 @@
-"""`sureflow curve`: how many runs a given accuracy takes."""
+"""`sureflow curve`: how many runs a given accuracy needs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,25 +11,26 @@ from sureflow.cli.remarks import begin
 
 def curve(
     runs: Annotated[Path, typer.Argument(help="A store of runs, or another file of runs (.npz).")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the curve.")] = Path("curve"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path("curve"),
     models: Annotated[
-        str, typer.Option(help="Which models, separated by commas.")
+        str, typer.Option(help="Models to compare, separated by commas.")
     ] = "interpolation,pod-gp,pod-deeponet",
     sizes: Annotated[
-        str, typer.Option(help="Numbers of runs, separated by commas; all training runs are added.")
+        str, typer.Option(help="Numbers of training runs, separated by commas; all training runs are always added.")
     ] = "4,6,9,12,16,25,50,100,205",
     split: Annotated[
         str | None,
-        typer.Option(help="How runs are held back for testing, such as paper; by default a fifth at random."),
+        typer.Option(help="How test runs are chosen, such as paper; by default a fifth at random."),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Accept other settings than the folder's; do again what they change.")
+        bool,
+        typer.Option("--overwrite", help="Accept settings that differ from the folder's and redo what they affect."),
     ] = False,
 ) -> None:
-    """Show how accuracy grows with the number of runs.
+    """Show how accuracy improves with the number of runs.
 
-    The learning curve: error and calibration against the number of runs, which are chosen space-filling. Stopped at any
-    moment and started again, it goes on. Writes a report with the figure and prints the table.
+    Makes a learning curve: error and calibration against the number of training runs, chosen to fill the parameter space.
+    It can be stopped at any time; the same command continues it. Writes a report with the figure and prints the table.
     """
     names, counts = parse_names("models", models), parse_counts("sizes", sizes)
 

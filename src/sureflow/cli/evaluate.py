@@ -1,4 +1,4 @@
-"""`sureflow evaluate`: a trained model against runs that it has not seen."""
+"""`sureflow evaluate`: a trained model tested on runs that it has not seen."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,18 +12,18 @@ def evaluate(
     model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
     runs: Annotated[Path, typer.Argument(help="A store of runs, or another file of runs (.npz).")],
     split: Annotated[
-        str | None, typer.Option(help="Test in the domains of a split, such as paper, instead of inside and outside.")
+        str | None, typer.Option(help="Test in the domains of a split, such as paper, not just inside and outside.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the rows of all numbers as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all results as rows in JSON.")] = False,
 ) -> None:
-    """Measure errors and error bars on unseen runs.
+    """Measure errors and test error bars on unseen runs.
 
-    A run whose condition was trained on or calibrated with is never tested. Of the other runs, in_domain are those inside
-    the box that the training runs span, and out_of_domain those outside of it. With --split they are the test runs of that
-    split, which must have been the one to train with.
+    Runs at conditions that were used for training or calibration are left out. Of the others, in_domain are those inside
+    the box that the training runs span, and out_of_domain those outside it. With --split, the test runs of that split are
+    used; the model must have been trained on training runs of that split.
 
-    Numbers are in normalized units: physical values less the mean, over the standard deviation of the training runs. With
-    --json there are rows for every domain, region of the flow and variable.
+    Numbers are in normalized units: physical values minus the mean, divided by the standard deviation of the training
+    runs. With --json there are rows for every domain, region of the flow and variable.
     """
     begin(f"reading {model} and {runs}")
 

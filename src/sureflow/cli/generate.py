@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 
 def generate(
-    store: Annotated[Path, typer.Argument(help="The store of runs to make or to go on with, such as runs.zarr.")],
+    store: Annotated[Path, typer.Argument(help="The store of runs to create or continue, such as runs.zarr.")],
     preset: Annotated[str, typer.Option(help="quick, paper, or a TOML file of your own.")] = "quick",
     workers: Annotated[int | None, typer.Option(help="Processes on this machine; one per core by default.")] = None,
     scheduler: Annotated[str | None, typer.Option(help="Use this Dask scheduler, such as tcp://host:8786.")] = None,
     shard: Annotated[str, typer.Option(help="Compute part i of N, for job arrays: i/N.")] = "1/1",
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Compute runs again that did not converge or cannot be read.")
+        bool, typer.Option("--retry-failed", help="Recompute runs that did not converge or cannot be read.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Delete an existing store and start afresh.")] = False,
 ) -> None:
-    """Compute a campaign of runs, resumably.
+    """Compute a campaign of runs; it can be resumed.
 
-    Stopped at any moment and started again, it goes on: finished runs are kept.
+    It can be stopped at any time: finished runs are kept, and the same command continues with the others.
     """
     part = parse_shard(shard)
 
@@ -67,7 +67,7 @@ def choose(workers: int | None, scheduler: str | None) -> "Workers":
 
 
 class Watch:
-    """Follows a campaign with a bar."""
+    """Shows the progress of a campaign in a bar."""
 
     def __init__(self, bar: "Bar"):
         self.bar = bar

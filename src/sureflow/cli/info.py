@@ -21,14 +21,14 @@ def info(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False,
     figure: Annotated[
-        Path | None, typer.Option(help="Also draw how the runs of a store ended over their parameters (png, pdf, svg).")
+        Path | None, typer.Option(help="Also plot the status of a store's runs over their parameters (png, pdf, svg).")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the figure if it exists.")] = False,
 ) -> None:
-    """Show what is in a store of runs, or what a model is.
+    """Describe a store of runs, or a model.
 
-    Of runs: parameters, fields, mesh, convergence, how they were made, versions and checksum. Of a model: what it was
-    trained on, what it predicts and what its error bars are worth.
+    For runs: parameters, fields, mesh, convergence, how they were made, versions and checksum. For a model: what it was
+    trained on, what it predicts and how its error bars were calibrated.
     """
     if figure and figure.suffix.lower() not in PICTURES:
         raise SureflowError(f"figure={str(figure)!r} is not a picture: end it in {', '.join(PICTURES)}")

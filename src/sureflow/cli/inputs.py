@@ -1,4 +1,4 @@
-"""What users type and the tables that they give, as values; or what is wrong with it, in a sentence."""
+"""Turns what users type, and the tables they give, into values; or says in one sentence what is wrong."""
 
 import math
 from collections.abc import Sequence
@@ -76,7 +76,7 @@ def parse_share(option: str, text: str) -> float | int:
 
 
 def read_table(path: Path, names: Sequence[str]) -> dict[str, "np.ndarray"]:
-    """Columns of finite numbers of a CSV file with a header; every named one must be there."""
+    """Columns of finite numbers from a CSV file with a header; all named columns must be there."""
     import numpy as np
     import pandas
 

@@ -21,24 +21,24 @@ def predict(
         list[str] | None, typer.Argument(help="The parameters of a condition, as in mach=25 altitude_km=46.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Fields to write: .nc, .zarr, .csv, .vts, .vtu or .png.")
+        Path | None, typer.Option("--output", "-o", help="File for the fields: .nc, .zarr, .csv, .vts, .vtu or .png.")
     ] = None,
-    mach: Annotated[float | None, typer.Option(help="Of a flight: the parameter mach.")] = None,
-    altitude: Annotated[float | None, typer.Option(help="Of a flight: the parameter altitude_km.")] = None,
+    mach: Annotated[float | None, typer.Option(help="Mach number: short for mach=...")] = None,
+    altitude: Annotated[float | None, typer.Option(help="Altitude in km: short for altitude_km=...")] = None,
     conditions: Annotated[Path | None, typer.Option(help="CSV with a column for every parameter of the model.")] = None,
     points: Annotated[
-        Path | None, typer.Option(help="CSV of points in place of the mesh, with a column for every axis of the model.")
+        Path | None, typer.Option(help="CSV of points to use instead of the mesh, with a column for every axis.")
     ] = None,
     extrapolate: Annotated[
-        bool, typer.Option("--extrapolate", help="Answer also where the error bars are not known to hold.")
+        bool, typer.Option("--extrapolate", help="Also predict where the error bars are not known to hold.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the output if it exists.")] = False,
 ) -> None:
     """Predict fields with error bars, in physical units.
 
-    Says whether the condition is inside the training domain or extrapolated, what the error bars are worth and, for one
-    condition, what the fields span and, of a flow around a body, stand-off, pressures and drag with their bars (one standard
-    deviation). With --output the fields are written.
+    Prints whether the condition is inside the training domain or extrapolated, and how the error bars were calibrated. For
+    a single condition, also prints the range of every field and, for flow around a body, stand-off, pressures and drag with
+    error bars (one standard deviation). With --output, writes the fields to a file.
     """
     flight = {"mach": mach, "altitude_km": altitude}
     given = parse_values([*(values or []), *(f"{name}={value}" for name, value in flight.items() if value is not None)])
@@ -75,7 +75,7 @@ def predict(
 
 
 def spoken(verdict: str) -> str:
-    """The verdict as a sentence to the one who asked."""
+    """The verdict in words for the user."""
     if verdict == "inside":
         return "inside the training domain"
     return verdict.replace("refused:", "answered only because of --extrapolate:")

@@ -4,5 +4,5 @@ import sys
 
 
 def begin(words: str) -> None:
-    """The first words of a command on standard error, before the imports that take a second or two."""
+    """Print a first message on standard error, before the imports that take a second or two."""
     print(words, file=sys.stderr, flush=True)

@@ -11,9 +11,9 @@ from sureflow.cli.remarks import begin
 def report(
     study: Annotated[Path, typer.Argument(help="Folder of a study, with its results.json.")],
 ) -> None:
-    """Make the report of a study again.
+    """Rebuild the report of a study.
 
-    Writes report.html (one file that needs nothing else), figures/ (PNG, PDF) and tables/ (CSV, Markdown, LaTeX).
+    Writes report.html (one self-contained file), figures/ (PNG, PDF) and tables/ (CSV, Markdown, LaTeX).
     """
     begin(f"writing the report of {study}")
 

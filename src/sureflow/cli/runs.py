@@ -1,4 +1,4 @@
-"""`sureflow runs`: stores of runs joined, split and added to."""
+"""`sureflow runs`: join, split and extend stores of runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,15 +11,15 @@ from sureflow.errors import Exists
 
 Store = Annotated[Path, typer.Argument(help="A store of runs, such as runs.zarr.")]
 Sources = Annotated[list[Path], typer.Argument(help="Stores of runs, or other files of runs (.npz).")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace stores that exist.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing stores.")]
 
 
 def join(
     sources: Sources,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The store to make.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The store to create.")],
     overwrite: Overwrite = False,
 ) -> None:
-    """Write the runs of several stores as one.
+    """Join the runs of several stores in a new store.
 
     They must agree in parameters, fields, units, mesh and how they were made, and no condition may occur twice.
     """
@@ -35,14 +35,14 @@ def join(
 
 def split(
     source: Annotated[Path, typer.Argument(help="A store of runs, or another file of runs (.npz).")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of train.zarr and test.zarr.")],
-    test: Annotated[str, typer.Option(help="Share of the runs to test on, or their number.")] = "0.2",
-    seed: Annotated[int, typer.Option(help="Of the random draw.")] = 0,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for train.zarr and test.zarr.")],
+    test: Annotated[str, typer.Option(help="Fraction of the runs to test on, or their number.")] = "0.2",
+    seed: Annotated[int, typer.Option(help="Seed of the random choice.")] = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write runs as two stores, to train and to test on.
+    """Split runs into a training store and a test store.
 
-    The runs to test on are drawn at random.
+    The test runs are chosen at random.
     """
     share = parse_share("test", test)
     begin(f"splitting {source}")
@@ -60,9 +60,9 @@ def split(
 
 
 def add(store: Store, sources: Sources) -> None:
-    """Add runs to a store, all of them or none.
+    """Add runs to a store, either all of them or none.
 
-    They must agree with those of the store, and be at other conditions.
+    They must agree with the store in parameters, fields, units and mesh, and be at conditions that it does not have.
     """
     begin(f"adding to {store}")
 

@@ -1,4 +1,4 @@
-"""`sureflow solve`: one flight condition, from nothing to fields, a summary and pictures."""
+"""`sureflow solve`: computes one flight condition and writes fields, a summary and pictures."""
 
 import os
 import shutil
@@ -20,11 +20,12 @@ def solve(
     mach: Annotated[float, typer.Option(help="Mach number, 2..40.")],
     altitude: Annotated[float, typer.Option(help="Geometric altitude in km, 0..86.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the results; by default solution-M25-46km.")
+        Path | None,
+        typer.Option("--output", "-o", help="Folder for the results; by default named like solution-M25-46km."),
     ] = None,
-    wall: Annotated[str, typer.Option(help="isothermal, adiabatic or slip (inviscid).")] = "isothermal",
-    wall_temperature: Annotated[float, typer.Option(help="Of an isothermal wall, in K.")] = 1500.0,
-    cells: Annotated[str, typer.Option(help="Cells along the body x normal to it.")] = "64x64",
+    wall: Annotated[str, typer.Option(help="Wall: isothermal, adiabatic or slip (inviscid).")] = "isothermal",
+    wall_temperature: Annotated[float, typer.Option(help="Temperature of an isothermal wall, in K.")] = 1500.0,
+    cells: Annotated[str, typer.Option(help="Number of cells along the body x normal to it.")] = "64x64",
     wall_spacing: Annotated[float, typer.Option(help="Height of the first cell at the nose, in m.")] = 3e-5,
     mirror: Annotated[bool, typer.Option("--mirror", help="Draw both sides of the axis.")] = False,
     vtk: Annotated[bool, typer.Option("--vtk", help="Also write fields.vts for ParaView (needs pyvista).")] = False,
@@ -35,8 +36,8 @@ def solve(
 ) -> None:
     """Compute the flow at one flight condition.
 
-    The steady laminar flow over the RAM-C II, on a mesh that is fitted to its bow shock. The exit code is 1 if it did not
-    converge.
+    Solves for the steady laminar flow of a perfect gas over the RAM-C II, on a mesh fitted to its bow shock. The exit code
+    is 1 if the solution did not converge.
     """
     given: dict[str, Any] = {"cells": parse_cells(cells), "wall": wall, "wall_temperature": wall_temperature}
     given["wall_spacing"] = wall_spacing
@@ -63,7 +64,7 @@ def solve(
 
 
 def follow(mach: float, altitude_km: float, given: dict[str, Any], *, quiet: bool) -> "FlowSolution":
-    """The run, with a bar that follows the residual."""
+    """Compute the run, with a progress bar that follows the residual."""
     from sureflow.cli.console import Bar
     from sureflow.flow.solve import solve
     from sureflow.flow.steer import Progress
@@ -79,7 +80,7 @@ def follow(mach: float, altitude_km: float, given: dict[str, Any], *, quiet: boo
 
 
 def refuse_to_overwrite(folder: Path, *, overwrite: bool) -> None:
-    """Results are replaced only when asked to, and nothing but results is ever deleted."""
+    """Replace results only if allowed, and never delete anything but results."""
     from sureflow.data.disk import explain_writing, refuse_nameless
     from sureflow.report.solution_files import FILES
 
@@ -102,7 +103,7 @@ def refuse_to_overwrite(folder: Path, *, overwrite: bool) -> None:
 
 
 def write(folder: Path, solution: "FlowSolution", *, overwrite: bool, mirror: bool, vtk: bool) -> None:
-    """All files at once: they are made in a folder beside, which then takes its place."""
+    """Write all files at once: they are made in a temporary folder, which then takes the place of the old one."""
     from sureflow.data.disk import explain_writing
     from sureflow.files import put_in_place
     from sureflow.report.solution_files import write_solution
@@ -120,7 +121,7 @@ def write(folder: Path, solution: "FlowSolution", *, overwrite: bool, mirror: bo
 
 
 def print_summary(solution: "FlowSolution", folder: Path | None) -> None:
-    """A table of what an engineer looks at first."""
+    """Print a table of what an engineer looks at first."""
     from sureflow.cli.console import out, print_facts
 
     summary = solution.summary()

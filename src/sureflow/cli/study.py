@@ -1,4 +1,4 @@
-"""`sureflow study`: from nothing to the report, with one command."""
+"""`sureflow study`: from the runs to the report, with one command."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 def study(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the study.")] = Path("study"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the study.")] = Path("study"),
     preset: Annotated[str, typer.Option(help="quick, paper, full, or a TOML file of your own.")] = "quick",
     overwrite: Annotated[
         bool,
         typer.Option(
-            "--overwrite", help="Accept other settings than the folder's; do again what they change, also runs."
+            "--overwrite", help="Accept settings that differ from the folder's and redo what they affect, even runs."
         ),
     ] = False,
 ) -> None:
     """Compare models, from runs to a report.
 
-    Makes the runs, trains the models, evaluates them and writes the report. Stopped at any moment and started again, it
-    goes on. What has not changed is not done again.
+    Computes the runs, trains the models, evaluates them and writes the report. It can be stopped at any time; the same
+    command continues it. Stages whose inputs have not changed are skipped.
     """
     begin(f"study {preset} in {output}")
 
@@ -34,7 +34,7 @@ def study(
 
 
 def follow_study(folder: Path, settings: "StudySettings", *, overwrite: bool) -> Path:
-    """Run a study with a bar; the path of its report."""
+    """Run a study with a progress bar; returns the path of its report."""
     from sureflow.cli.console import Bar, say
     from sureflow.runtime import keep_compiled_programs
     from sureflow.study.conduct import run_study

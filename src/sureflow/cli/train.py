@@ -17,22 +17,30 @@ if TYPE_CHECKING:
 
 def train(
     source: Annotated[Path, typer.Argument(help="A store of runs, another file of runs (.npz), or a TOML experiment.")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder of the model.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the model.")] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            help="Such as interpolation, pod-gp, pod-deeponet or deeponet; without it, the best of the first three."
+            help="interpolation, pod-gp, pod-deeponet, deeponet or your own; by default the best of the first three."
         ),
     ] = None,
     scaling: Annotated[
-        str | None, typer.Option(help="Such as none, freestream or log-density; without it, what suits the runs.")
+        str | None,
+        typer.Option(help="none, freestream, log-density or your own; by default freestream if the runs allow it."),
     ] = None,
-    uq: Annotated[str | None, typer.Option(help="Of a deeponet: deterministic, mve, evidential or ensemble.")] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", help="Override, as in train.epochs=20.")] = None,
+    uq: Annotated[
+        str | None, typer.Option(help="Error bars of a deeponet: deterministic, mve, evidential or ensemble.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Override a setting, as in train.epochs=20; may be repeated.")
+    ] = None,
     tensorboard: Annotated[Path | None, typer.Option(help="Also write TensorBoard scalars to this folder.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model in the output folder.")] = False,
 ) -> None:
-    """Train a surrogate. Networks that are stopped at any moment and started again go on from their last epoch."""
+    """Train a surrogate.
+
+    Training of networks can be stopped at any time; the same command continues after the last complete epoch.
+    """
     begin(f"training from {source}")
 
     from sureflow.cli.console import out, say
@@ -61,7 +69,7 @@ def train(
 
 
 class Bars(contextlib.ExitStack):
-    """A bar for the comparison of models, and one for the epochs of networks, each when it begins."""
+    """Progress bars for the comparison of models and for the epochs of networks, each shown when it begins."""
 
     def __init__(self, experiment: "Experiment"):
         super().__init__()
@@ -96,7 +104,7 @@ class Bars(contextlib.ExitStack):
         return self.bar
 
     def compared(self, rows: "Rows") -> None:
-        """Show what cross-validation found."""
+        """Show the results of the cross-validation."""
         from sureflow.cli.console import out
 
         self.close()

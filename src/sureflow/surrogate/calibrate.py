@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
 from sureflow.surrogate.learning import fit_predictor
-from sureflow.surrogate.matching import matched, trained_runs
+from sureflow.surrogate.matching import in_training_order, matched, trained_runs
 from sureflow.surrogate.model import Surrogate
 from sureflow.uq.bars import Calibrations
 from sureflow.uq.fit_bars import FEWEST_HELD_OUT, fit_calibrations
@@ -85,7 +85,7 @@ def calibrate(
     """
     runs = matched(runs, surrogate)
     chosen = calibration_runs(surrogate, runs, folds=folds)
-    training, unseen = runs.select(chosen.training), runs.select(chosen.unseen)
+    training, unseen = in_training_order(runs, surrogate.domain), runs.select(chosen.unseen)
     _require_same_runs(surrogate, training)
     unseen.require_finite()
     observer = surrogate.observer if quantities else None

@@ -60,6 +60,13 @@ def runs_at(
     return found, complete
 
 
+def in_training_order(runs: Runs, domain: TrainingDomain) -> Runs:
+    """Those of the runs that were trained on, in the order of the training, whatever order they have here."""
+    distance = np.abs(runs.parameters[None] - domain.parameters[:, None]) / domain.width
+    same = (distance <= SAME).all(axis=2)
+    return runs.select(same.argmax(axis=1)[same.any(axis=1)])
+
+
 def _require_same_mesh(runs: Runs, surrogate: Surrogate) -> None:
     space = surrogate.space
     if runs.n_points != space.n_points:
