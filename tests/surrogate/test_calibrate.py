@@ -111,6 +111,13 @@ def test_the_order_of_runs_does_not_matter(surrogate, by_folds):
     assert_equal(surrogate.calibrate(turned).calibration, by_folds.calibration)
 
 
+def test_training_runs_add_nothing_to_unseen_ones_but_the_sides(surrogate):
+    alone, both = surrogate.calibrate(runs(UNSEEN)).calibration, surrogate.calibrate(runs(TRAINED, UNSEEN)).calibration
+    np.testing.assert_array_equal(alone.fields.scale, both.fields.scale)
+    assert alone.fields.factors == both.fields.factors
+    assert alone.fields.reach < both.fields.reach
+
+
 def test_runs_that_calibrated_are_kept_with_the_model_and_never_tested(surrogate, tmp_path):
     both = runs(TRAINED, UNSEEN)
     surrogate.calibrate(both).save(tmp_path / "model")

@@ -48,7 +48,7 @@ def _candidates(model: Surrogate, seed: int) -> Float[np.ndarray, "candidate par
     declared = np.array([parameter.range for parameter in model.header.parameters])
     lower = np.where(np.isfinite(declared[:, 0]), declared[:, 0], domain.lower)
     upper = np.where(np.isfinite(declared[:, 1]), declared[:, 1], domain.upper)
-    unit = qmc.Sobol(len(lower), seed=seed).random(CANDIDATES)
+    unit = qmc.Sobol(len(lower), rng=np.random.default_rng(seed)).random(CANDIDATES)
     return lower + unit * (upper - lower)
 
 

@@ -89,8 +89,7 @@ def calibrate(
     _require_same_runs(surrogate, training)
     unseen.require_finite()
     observer = surrogate.observer if quantities else None
-    # Folds are masks over the training runs in the order in which they are given.
-    domain = replace(surrogate.seen_domain, parameters=training.parameters)
+    domain = surrogate.seen_domain
     sides = side_folds(domain) if _can_refit(surrogate, training) else {}
     everyone = random_folds(len(training), fewest_to_fit(len(domain.names))) if chosen.by_folds else []
     done, total = 0, len(everyone) + sum(map(len, sides.values()))
@@ -104,8 +103,7 @@ def calibrate(
     if chosen.by_folds:
         held_out = held_out_predictions(fit, training, everyone, domain, surrogate.predictor.unit, observer, on_fold)
     else:
-        seen = surrogate.seen_domain
-        held_out = unseen_predictions(surrogate.predictor, unseen, seen, surrogate.predictor.unit, observer)
+        held_out = unseen_predictions(surrogate.predictor, unseen, domain, surrogate.predictor.unit, observer)
     left_out = side_predictions(fit, training, sides, domain, surrogate.predictor.unit, observer, on_fold)
     fitted = fit_calibrations(held_out, left_out, exact=not chosen.by_folds)
     return replace(surrogate, calibration=_noting(fitted, unseen))

@@ -63,8 +63,8 @@ def runs_at(
 def in_training_order(runs: Runs, domain: TrainingDomain) -> Runs:
     """Those of the runs that were trained on, in the order of the training, whatever order they have here."""
     distance = np.abs(runs.parameters[None] - domain.parameters[:, None]) / domain.width
-    same = (distance <= SAME).all(axis=2)
-    return runs.select(same.argmax(axis=1)[same.any(axis=1)])
+    same = np.all(distance <= SAME, axis=2)
+    return runs.select(same.argmax(axis=1)[np.any(same, axis=1)])
 
 
 def _require_same_mesh(runs: Runs, surrogate: Surrogate) -> None:
