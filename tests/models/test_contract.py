@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from sureflow.errors import SureflowError
 from sureflow.models.contract import on_one_thread, require_enough_runs, varying
@@ -14,26 +14,25 @@ def blas_threads() -> set[int]:
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
 
-@on_one_thread
-def fit(begun: threading.Event, end: threading.Event) -> set[int]:
-    begun.set()
-    assert end.wait(10)
-    return blas_threads()
+def test_fits_side_by_side_leave_blas_as_many_threads_as_before():
+    """The first to begin is the first to end: under a limit around both, its own end lifts nothing."""
 
+    @on_one_thread
+    def fit(begun: threading.Event, end: threading.Event) -> None:
+        begun.set()
+        assert end.wait(10)
 
-def test_blas_has_one_thread_while_any_model_is_fitted_and_then_as_many_as_before():
-    """Two fits side by side, of which the first to begin is the first to end."""
-    seen, fits, before = [], [], blas_threads()
-    for _ in range(2):
-        begun, end = threading.Event(), threading.Event()
-        thread = threading.Thread(target=lambda begun=begun, end=end: seen.append(fit(begun, end)))
-        thread.start()
-        assert begun.wait(10)
-        fits.append((thread, end))
-    for thread, end in fits:
-        end.set()
-        thread.join(10)
-    assert seen == [{1}, {1}]
+    before, fits = blas_threads(), []
+    with threadpool_limits(1, user_api="blas"):
+        for _ in range(2):
+            begun, end = threading.Event(), threading.Event()
+            thread = threading.Thread(target=fit, args=(begun, end))
+            thread.start()
+            assert begun.wait(10)
+            fits.append((thread, end))
+        for thread, end in fits:
+            end.set()
+            thread.join(10)
     assert blas_threads() == before
 
 

@@ -5,7 +5,6 @@ their class. A model of your own is two small classes and `@MODELS.add`.
 """
 
 import functools
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -160,36 +159,16 @@ def require_enough_runs(inputs: Inputs, model: str) -> None:
         )
 
 
-class _OneThread:
-    """Limits BLAS to one thread while anyone is inside: the limit is the process's, and models are fitted side by side."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.inside = 0
-        self.limits: Any = None
-
-    def __enter__(self) -> None:
-        with self.lock:
-            if not self.inside:
-                self.limits = threadpool_limits(1, user_api="blas")
-            self.inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self.lock:
-            self.inside -= 1
-            if not self.inside:
-                self.limits.restore_original_limits()
-
-
-_ONE_THREAD = _OneThread()
-
-
 def on_one_thread(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep BLAS from using threads: for matrices of a few hundred rows, waiting for each other costs them far more."""
+    """Keep BLAS from using threads: for matrices of a few hundred rows, waiting for each other costs them far more.
+
+    The limit is the process's. Who calls such functions side by side sets it around all of them, so that the first one to end
+    does not lift it for the others.
+    """
 
     @functools.wraps(function)
     def limited(*arguments: Any, **options: Any) -> Any:
-        with _ONE_THREAD:
+        with threadpool_limits(1, user_api="blas"):
             return function(*arguments, **options)
 
     return limited

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from threadpoolctl import threadpool_limits
 
 from sureflow.data.normalize import Standard
 from sureflow.data.runs import Runs
@@ -102,7 +103,7 @@ def compare(
     space = Standard.of_fields(runs)
     racers = [_Racer(model, []) for model in settings.candidates]
     running, done = racers, 0
-    with ThreadPoolExecutor(min(usable_cores(), len(racers))) as pool:
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(min(usable_cores(), len(racers))) as pool:
         for number, fold in enumerate(folds):
             total = done + (len(folds) - number) * len(running)
 
