@@ -21,6 +21,12 @@ def empty(shape: tuple[int, ...], dtype: DTypeLike = float) -> np.ndarray:
         return np.memmap(file, dtype, "w+", shape=shape)
 
 
+def room(shape: tuple[int, ...]) -> np.ndarray:
+    """An empty array in float64 if it fits into memory, else in float32 and in a file."""
+    fits = 8 * int(np.prod(shape, dtype=np.int64)) <= IN_MEMORY
+    return empty(shape, np.float64 if fits else np.float32)
+
+
 def blocks(n_points: int, values_a_point: int) -> Iterator[slice]:
     """All points in blocks, each with at most so many values (in float64) that a few copies of them fit anywhere."""
     size = max(1, BLOCK // (8 * max(values_a_point, 1)))

@@ -197,6 +197,38 @@ def test_a_constant_parameter_changes_nothing(name):
     assert np.isfinite(found.std).all()
 
 
+@each_model
+def test_novelty_grows_from_the_runs(surrogates, name):
+    runs = synthetic.runs().select(np.arange(25) != LEFT_OUT)
+    model = surrogates[name]
+    left_out = synthetic.runs().parameters[LEFT_OUT : LEFT_OUT + 1]
+    between, far = left_out, np.array([[60.0, 80.0]])
+    at_runs, (new,), (newer,) = (model.novelty(asked) for asked in (runs.parameters, between, far))
+    assert (at_runs >= 0).all()
+    assert at_runs.max() < 0.3 * new
+    assert 0.3 < new < 3.0  # as new as one run is to the others
+    assert newer > 2.0 * new
+
+
+@each_whole_field_model
+def test_runs_are_left_out_where_the_model_says_so(name):
+    given = view()
+    fitted = INSTANCES[name].fit(given)
+    if not INSTANCES[name].capabilities.leaves_out:
+        with pytest.raises(SureflowError, match="cannot leave runs out without another fit"):
+            fitted.leave_out([np.array([1])])
+        return
+    found = fitted.leave_out([np.array([3]), np.array([7, 2, 11])])
+    assert found.predictive.mean.shape == (4, *given.fields.shape[1:])
+    assert found.predictive.std.shape == (4, *given.fields.shape[1:])
+    assert found.novelty.shape == (4,)
+    # Left out together, runs are newer and no better predicted than alone.
+    alone = fitted.leave_out([np.array([7]), np.array([2]), np.array([11])])
+    assert (found.novelty[1:] > 0.999 * alone.novelty).all()
+    missed = np.abs(found.predictive.mean - given.fields[[3, 7, 2, 11]]).mean()
+    assert 0 < missed < 0.5 * given.fields.std()
+
+
 @each_whole_field_model
 def test_runs_that_tell_nothing_are_refused(name):
     with pytest.raises(SureflowError, match=f"all 15 runs are at one condition: {name} needs a parameter that varies"):

@@ -6,13 +6,14 @@ their class. A model of your own is two small classes and `@MODELS.add`.
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
 from sureflow.data.meshes import Topology
@@ -23,6 +24,7 @@ from sureflow.registry import SettingsRegistry
 Inputs = Float[np.ndarray, "case parameter"]
 Fields = Float[np.ndarray, "case variable point"]
 Samples = Float[np.ndarray, "sample case variable point"]
+Groups = Sequence[Int[np.ndarray, " _"]]  # of training runs, by their numbers
 # Of points that all runs share, or of each run.
 Coordinates = Float[np.ndarray, "point coordinate"] | Float[np.ndarray, "case point coordinate"]
 
@@ -60,6 +62,7 @@ class Capabilities:
     """What a model can do, and what it needs."""
 
     refits_quickly: bool = False  # so that calibration and comparison may fit it again for every fold
+    leaves_out: bool = False  # predicts training runs as if it had not seen them, in closed form
     resumes: bool = False  # leaves checkpoints while it is fitted, and goes on from them
     anywhere: bool = False  # predicts at any coordinates, not at the points of the runs alone
     needs_structured_mesh: bool = False
@@ -81,6 +84,17 @@ class Checkpoint:
     fingerprint: str
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """Training runs as the model of the others predicts them, all else that was learned unchanged.
+
+    Rows are the runs of the groups, one group after the other. What does not fit into memory lies in a file, in float32.
+    """
+
+    predictive: Predictive
+    novelty: Float[np.ndarray, " row"]  # of every run to the model of the others
+
+
 Progress = Callable[[EpochReport], None]
 
 
@@ -94,6 +108,18 @@ class FittedModel(ABC):
     @abstractmethod
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
         """Mean and parts (case, variable, point). A model of whole fields answers at the points of the runs alone."""
+
+    def novelty(self, inputs: Inputs, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " case"]:
+        """How new conditions are to the model: 0 at its `runs`, and about 1 at one of them that it had not seen.
+
+        Without better knowledge, the distance to the nearest run over the median of that between runs.
+        """
+        between = cdist(runs, runs) + np.diag(np.full(len(runs), np.inf))
+        return cdist(inputs, runs).min(axis=1) / np.median(between.min(axis=1))
+
+    def leave_out(self, groups: Groups) -> LeftOut:
+        """The runs of every group as predicted without that group."""
+        raise SureflowError("this model cannot leave runs out without another fit")
 
     @property
     def has_samples(self) -> bool:

@@ -1,11 +1,12 @@
 """Interpolation over the parameters by cubic radial basis functions: no network, and hard to beat on smooth data."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.spatial.distance import cdist
 
 from sureflow import scratch
@@ -16,7 +17,9 @@ from sureflow.models.contract import (
     Coordinates,
     Fields,
     FittedModel,
+    Groups,
     Inputs,
+    LeftOut,
     ModelSettings,
     Progress,
     Samples,
@@ -58,6 +61,27 @@ class Interpolation(FittedModel):
         spread = spread.reshape(len(inputs), *self.fields.shape[1:])
         return Predictive(self._mean(inputs), {EPISTEMIC: self._power(inputs)[:, None, None] * spread})
 
+    def novelty(self, inputs: Inputs, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " case"]:
+        """The power function, over its median at runs left out one at a time."""
+        return self._power(self._used(inputs)) / self._typical_power
+
+    @on_one_thread
+    def leave_out(self, groups: Groups) -> LeftOut:
+        """In one pass over the fields for all groups."""
+        rows = self.fields.reshape(len(self.nodes), -1)
+        without = [_Without.of(self, np.asarray(group)) for group in groups]
+        shape = (sum(len(one.group) for one in without), rows.shape[1])
+        mean, std = scratch.room(shape), scratch.room(shape)
+        inner = self.inverse[: len(rows), : len(rows)]
+        for block in scratch.blocks(rows.shape[1], 4 * len(rows)):
+            values = np.asarray(rows[:, block], float)
+            coefficients = inner @ values
+            for one, place in zip(without, _places(without), strict=True):
+                mean[place, block], std[place, block] = one.predict(values, coefficients)
+        mean, std = (array.reshape(-1, *self.fields.shape[1:]) for array in (mean, std))
+        power = np.concatenate([one.power for one in without])
+        return LeftOut(Predictive(mean, {EPISTEMIC: std}), power / self._typical_power)
+
     @property
     def has_samples(self) -> bool:
         return True
@@ -74,6 +98,11 @@ class Interpolation(FittedModel):
     def _squares(self) -> Rows:
         return squares(self.residuals.reshape(len(self.nodes), -1))
 
+    @cached_property
+    def _typical_power(self) -> float:
+        freedom = np.diag(self.inverse)[: len(self.nodes)]
+        return float(np.sqrt(np.median(1.0 / np.maximum(freedom, np.finfo(float).eps))))
+
     def _used(self, inputs: Inputs) -> Float[np.ndarray, "case varying"]:
         return np.asarray(inputs, float)[:, self.varying > 0]
 
@@ -88,12 +117,60 @@ class Interpolation(FittedModel):
         return np.sqrt(np.maximum(-np.einsum("ci,ij,cj->c", terms, self.inverse, terms), 0.0))
 
     def _nearby(self, inputs: Inputs) -> Float[np.ndarray, "case run"]:
-        """q: a Gaussian of the distance, as wide as the distance to the nearest few runs."""
-        distance = cdist(inputs, self.nodes)
-        few = min(2 * (self.nodes.shape[1] + 1), len(self.nodes))
-        width = np.sort(distance, axis=1)[:, few - 1 : few]
-        weights = np.exp(-0.5 * (distance**2 - distance.min(axis=1, keepdims=True) ** 2) / width**2)
-        return weights / weights.sum(axis=1, keepdims=True)
+        return _nearby(inputs, self.nodes)
+
+
+@dataclass(frozen=True)
+class _Without:
+    """The interpolation of all runs but those of a group G, from that of all.
+
+    With P the block of A^-1 that belongs to the runs and c = P f, the errors at the group are e = (P_GG)^-1 c_G, the
+    variances there the diagonal of (P_GG)^-1, and the others keep the coefficients c_K - P_KG e (Dubrule 1983; Ginsbourger &
+    Schaerer 2021). Where the others alone leave the polynomial open, their own system is solved instead.
+    """
+
+    group: Int[np.ndarray, " run"]
+    others: Int[np.ndarray, " other"]
+    errors: Float[np.ndarray, "run run"] | None  # (P_GG)^-1; none where it does not exist
+    coupling: Float[np.ndarray, "other run"]  # P_KG
+    inner: Float[np.ndarray, "other other"]  # P of the others alone
+    weights: Float[np.ndarray, "run other"]
+    power: Float[np.ndarray, " run"]
+    nearby: Float[np.ndarray, "run other"]
+
+    @classmethod
+    def of(cls, model: Interpolation, group: Int[np.ndarray, " run"]) -> "_Without":
+        others = np.setdiff1d(np.arange(len(model.nodes)), group)
+        asked, nodes = model.nodes[group], model.nodes[others]
+        coupling, nearby = model.inverse[np.ix_(others, group)], _nearby(asked, nodes)
+        if _is_flat(nodes):
+            inverse, terms = _inverse(nodes), _terms(asked, nodes)
+            weights, inner = terms @ inverse[:, : len(nodes)], inverse[: len(nodes), : len(nodes)]
+            power = np.sqrt(np.maximum(-np.einsum("ci,ij,cj->c", terms, inverse, terms), 0.0))
+            return cls(group, others, None, coupling, inner, weights, power, nearby)
+        errors = np.linalg.inv(model.inverse[np.ix_(group, group)])
+        inner = model.inverse[np.ix_(others, others)] - coupling @ errors @ coupling.T
+        power = np.sqrt(np.maximum(np.diag(errors), 0.0))
+        return cls(group, others, errors, coupling, inner, -errors @ coupling.T, power, nearby)
+
+    def predict(
+        self, values: Float[np.ndarray, "all value"], coefficients: Float[np.ndarray, "all value"]
+    ) -> tuple[Float[np.ndarray, "run value"], Float[np.ndarray, "run value"]]:
+        """Mean and standard deviation at the runs of the group, from the fields of all runs and their coefficients."""
+        if self.errors is None:
+            mean, left = self.weights @ values[self.others], self.inner @ values[self.others]
+        else:
+            missed = self.errors @ coefficients[self.group]
+            mean, left = values[self.group] - missed, coefficients[self.others] - self.coupling @ missed
+        residuals = left / _freedom(self.inner)
+        return mean, self.power[:, None] * np.sqrt(self.nearby @ residuals**2)
+
+
+def _places(without: list[_Without]) -> Iterator[slice]:
+    """The rows of every group."""
+    start = 0
+    for one in without:
+        yield slice(start, start := start + len(one.group))
 
 
 @MODELS.add
@@ -103,7 +180,7 @@ class InterpolationSettings(ModelSettings):
 
     name: ClassVar[str] = "interpolation"
     uq: ClassVar[str] = "loo"
-    capabilities: ClassVar[Capabilities] = Capabilities(refits_quickly=True)
+    capabilities: ClassVar[Capabilities] = Capabilities(refits_quickly=True, leaves_out=True)
     fitted: ClassVar[type[FittedModel]] = Interpolation
 
     @on_one_thread
@@ -111,24 +188,42 @@ class InterpolationSettings(ModelSettings):
         require_enough_runs(view.inputs, self.name)
         varying = varying_parameters(view.inputs)
         nodes = np.asarray(view.inputs, float)[:, varying]
-        n_runs, size = len(nodes), len(nodes) + nodes.shape[1] + 1
-        system = np.zeros((size, size))
-        system[:n_runs] = _terms(nodes, nodes)
-        system[n_runs:, :n_runs] = system[:n_runs, n_runs:].T
-        inverse = np.linalg.pinv(system, hermitian=True) if _is_flat(nodes) else np.linalg.inv(system)
-        residuals = _residuals(inverse[:n_runs, :n_runs], view.fields)
+        inverse = _inverse(nodes)
+        residuals = _residuals(inverse[: len(nodes), : len(nodes)], view.fields)
         return Interpolation(nodes, varying.astype(float), inverse, view.fields, residuals)
+
+
+def _inverse(nodes: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, "row row"]:
+    """Of A: kernel and polynomial at the nodes."""
+    n_runs, size = len(nodes), len(nodes) + nodes.shape[1] + 1
+    system = np.zeros((size, size))
+    system[:n_runs] = _terms(nodes, nodes)
+    system[n_runs:, :n_runs] = system[:n_runs, n_runs:].T
+    return np.linalg.pinv(system, hermitian=True) if _is_flat(nodes) else np.linalg.inv(system)
 
 
 def _residuals(inner: Float[np.ndarray, "case case"], fields: Fields) -> Fields:
     """e_k sqrt((A^-1)_kk) of every run."""
-    # A run that the polynomial needs leaves no interpolation behind when it is left out; it tells nothing.
-    freedom = np.sqrt(np.maximum(np.diag(inner), np.finfo(float).eps))[:, None]
+    freedom = _freedom(inner)
     rows = fields.reshape(len(fields), -1)
     residuals = scratch.empty(rows.shape, np.float32)
     for block in scratch.blocks(rows.shape[1], 2 * len(rows)):
         residuals[:, block] = (inner @ rows[:, block]) / freedom
     return residuals.reshape(fields.shape)
+
+
+def _freedom(inner: Float[np.ndarray, "case case"]) -> Float[np.ndarray, "case 1"]:
+    """sqrt((A^-1)_kk). A run that the polynomial needs leaves no interpolation behind when it is left out: it tells nothing."""
+    return np.sqrt(np.maximum(np.diag(inner), np.finfo(float).eps))[:, None]
+
+
+def _nearby(inputs: Inputs, nodes: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, "case run"]:
+    """q: a Gaussian of the distance, as wide as the distance to the nearest few runs."""
+    distance = cdist(inputs, nodes)
+    few = min(2 * (nodes.shape[1] + 1), len(nodes))
+    width = np.sort(distance, axis=1)[:, few - 1 : few]
+    weights = np.exp(-0.5 * (distance**2 - distance.min(axis=1, keepdims=True) ** 2) / width**2)
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def _terms(inputs: Inputs, nodes: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, "case row"]:

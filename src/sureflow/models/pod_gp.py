@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field, PositiveInt
 from scipy.optimize import minimize
 from tinygp import GaussianProcess, kernels, transforms
@@ -19,7 +19,9 @@ from sureflow.models.contract import (
     Checkpoint,
     Coordinates,
     FittedModel,
+    Groups,
     Inputs,
+    LeftOut,
     ModelSettings,
     Progress,
     Samples,
@@ -67,16 +69,58 @@ class PodGP(FittedModel):
     logarithms: Float[np.ndarray, "mode hyperparameter"]
 
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
-        location, deviation = self._coefficients(inputs)
-        epistemic = np.sqrt(product(deviation**2, self._squares)).reshape(len(inputs), *self.mean.shape)
+        return self._fields(*self._coefficients(inputs))
+
+    def novelty(self, inputs: Inputs, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " case"]:
+        """The standard deviation of the field without noise, over its median at runs left out one at a time."""
+        return np.linalg.norm(self._coefficients(inputs)[1], axis=1) / self._typical_deviation
+
+    def leave_out(self, groups: Groups) -> LeftOut:
+        """With basis, lengths, amplitudes and noise as they are; see `_without` for the coefficients."""
+        found = [self._without(np.asarray(group)) for group in groups]
+        location, deviation = (np.concatenate(rows) for rows in zip(*found, strict=True))
+        novelty = np.linalg.norm(deviation, axis=1) / self._typical_deviation
+        return LeftOut(self._fields(location, deviation), novelty)
+
+    def _fields(
+        self, location: Float[np.ndarray, "case mode"], deviation: Float[np.ndarray, "case mode"]
+    ) -> Predictive:
+        """Fields of coefficients with these means and standard deviations."""
+        epistemic = np.sqrt(product(deviation**2, self._squares)).reshape(len(location), *self.mean.shape)
         discrepancy = self._discrepancy
         return Predictive(
             mean=self.mean + combine(location, self.modes),
             parts={
                 EPISTEMIC: epistemic,
-                DISCREPANCY: np.broadcast_to(discrepancy, (len(inputs), *discrepancy.shape)),
+                DISCREPANCY: np.broadcast_to(discrepancy, (len(location), *discrepancy.shape)),
             },
         )
+
+    def _without(
+        self, group: Int[np.ndarray, " run"]
+    ) -> tuple[Float[np.ndarray, "run mode"], Float[np.ndarray, "run mode"]]:
+        """Mean and standard deviation of the coefficients at a group G of runs, from the processes of the others.
+
+        With P the inverse of a process's covariance, y_G is missed by (P_GG)^-1 (P y)_G, with the variance (P_GG)^-1, of
+        which the noise is a part (Dubrule 1983).
+        """
+        errors = np.linalg.inv(self._precision[:, group[:, None], group])
+        missed = np.einsum("mgh,mh->mg", errors, np.einsum("mgr,mr->mg", self._precision[:, group], self.coefficients))
+        variance = np.diagonal(errors, axis1=1, axis2=2) - np.exp(self.logarithms[:, 1:2])
+        deviation = self.scale * np.sqrt(np.maximum(variance, 0.0)).T
+        return self.scale * (self.coefficients[:, group] - missed).T, deviation
+
+    @cached_property
+    def _precision(self) -> Float[np.ndarray, "mode run run"]:
+        """The inverse covariance of the runs, of every mode."""
+        with double_precision():
+            covariance = np.asarray(_covariances(self.logarithms, self.inputs))
+        return np.linalg.inv(covariance)
+
+    @cached_property
+    def _typical_deviation(self) -> float:
+        deviation = np.concatenate([self._without(np.array([run]))[1] for run in range(len(self.inputs))])
+        return float(np.median(np.linalg.norm(deviation, axis=1))) or 1.0
 
     @property
     def has_samples(self) -> bool:
@@ -125,7 +169,7 @@ class PodGPSettings(ModelSettings):
 
     name: ClassVar[str] = "pod-gp"
     uq: ClassVar[str] = "gp"
-    capabilities: ClassVar[Capabilities] = Capabilities(refits_quickly=True)
+    capabilities: ClassVar[Capabilities] = Capabilities(refits_quickly=True, leaves_out=True)
     fitted: ClassVar[type[FittedModel]] = PodGP
     energy: Annotated[float, Field(gt=0, lt=1)] = 1e-7
     modes: PositiveInt = 48
@@ -197,6 +241,12 @@ def _factorize(logarithms, inputs, is_run):
     # One mode after the other: XLA's batched factorizations share a pool of threads, on which they were seen to wait for
     # each other forever (two cores, jaxlib 0.10).
     return jax.lax.map(lambda one: _process(one, inputs, is_run), logarithms)
+
+
+@jax.jit
+def _covariances(logarithms, inputs):
+    """Of the runs with their noise, of every mode."""
+    return jax.lax.map(lambda one: _process(one, inputs, jnp.ones(len(inputs), bool)).covariance, logarithms)
 
 
 @jax.jit

@@ -28,7 +28,7 @@ def squares(rows: Float[np.ndarray, "row value"]) -> Rows:
 
 def product(weights: Float[np.ndarray, "*case row"], rows: Rows) -> Float[np.ndarray, "*case value"]:
     """weights @ rows."""
-    found = np.empty((*weights.shape[:-1], rows.shape[1]), np.result_type(weights.dtype, rows.dtype))
+    found = scratch.empty((*weights.shape[:-1], rows.shape[1]), np.result_type(weights.dtype, rows.dtype))
     for block in scratch.blocks(rows.shape[1], len(weights) + rows.shape[0]):
         found[..., block] = weights @ rows[:, block]
     return found

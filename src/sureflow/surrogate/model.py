@@ -145,6 +145,10 @@ class Surrogate:
         """Mean and the model's own parts on the mesh of the runs, before any calibration."""
         return self.predictor(conditions)
 
+    def novelty(self, conditions: Conditions) -> Float[np.ndarray, " case"]:
+        """How new conditions are to the model: 0 at its training runs, about 1 at one of them that it had not seen."""
+        return self.predictor.novelty(conditions, self.domain.parameters)
+
     @property
     def has_samples(self) -> bool:
         """Whether the model can draw possible fields: a single network cannot."""

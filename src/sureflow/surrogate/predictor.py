@@ -46,6 +46,16 @@ class Predictor:
         scaled = np.asarray(self.normalizer.physical(Predictive(drawn, {})).mean)
         return self.scaling.inverse(scaled, conditions)
 
+    def novelty(
+        self, conditions: Conditions, training: Float[np.ndarray, "run parameter"]
+    ) -> Float[np.ndarray, " case"]:
+        """How new conditions are to the model, which was fitted to runs at the conditions `training`."""
+        return self.fitted.novelty(self._inputs(conditions), self._inputs(training))
+
+    def physical(self, normalized: Predictive, conditions: Conditions) -> Predictive:
+        """A prediction of the model in physical units."""
+        return self.scaling.physical(self.normalizer.physical(normalized), conditions)
+
     def unit(self, fields: Fields, conditions: Conditions) -> Fields:
         """Physical size of one unit of the model's normalized space, where the fields are these."""
         slope = self.scaling.slope(self.scaling.forward(fields, conditions), conditions)
@@ -67,12 +77,13 @@ class Predictor:
         return self.space.coordinates(self.spec.seen_coordinates, conditions)
 
     def _normalized(self, conditions: Conditions, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        inputs = self.normalizer.inputs.forward(self.scaling.inputs(np.asarray(conditions, float)))
-        return inputs, self.normalizer.coordinates.forward(coordinates)
+        return self._inputs(conditions), self.normalizer.coordinates.forward(coordinates)
+
+    def _inputs(self, conditions: Conditions) -> Conditions:
+        return self.normalizer.inputs.forward(self.scaling.inputs(np.asarray(conditions, float)))
 
     def _evaluate(self, conditions: Conditions, coordinates: np.ndarray) -> Predictive:
-        normalized = self.fitted.predict(*self._normalized(conditions, coordinates))
-        return self.scaling.physical(self.normalizer.physical(normalized), conditions)
+        return self.physical(self.fitted.predict(*self._normalized(conditions, coordinates)), conditions)
 
     def _model_points(self, condition: Condition, points: Points) -> Points:
         """Physical points in the coordinates of the model; those outside the mesh are refused."""

@@ -202,9 +202,7 @@ class _Errors:
 
     def __init__(self, runs: Runs, count: int):
         shape = (count, *runs.fields.shape[1:])
-        # What does not fit into memory is kept in single precision.
-        dtype = np.float64 if 8 * np.prod(shape, dtype=np.int64) <= scratch.IN_MEMORY else np.float32
-        self.error, self.std = scratch.empty(shape, dtype), scratch.empty(shape, dtype)
+        self.error, self.std = scratch.room(shape), scratch.room(shape)
         self.filled = 0
 
     def of(
