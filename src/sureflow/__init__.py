@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from sureflow.errors import Exists, Refused, SureflowError
     from sureflow.evaluate.evaluation import evaluate_surrogate as evaluate
     from sureflow.flow.solve import solve
-    from sureflow.importers import read_runs as open_runs
+    from sureflow.importers import open_file as open_runs
+    from sureflow.importers.importing import read_runs
     from sureflow.report.plot import plot
     from sureflow.surrogate.artifact import load
     from sureflow.surrogate.fit import fit
@@ -27,9 +28,10 @@ PUBLIC = {
     "evaluate": ("sureflow.evaluate.evaluation", "evaluate_surrogate"),
     "fit": ("sureflow.surrogate.fit", "fit"),
     "load": ("sureflow.surrogate.artifact", "load"),
-    "open_runs": ("sureflow.importers", "read_runs"),
+    "open_runs": ("sureflow.importers", "open_file"),
     "plot": ("sureflow.report.plot", "plot"),
     "propose": ("sureflow.acquire.proposals", "propose"),
+    "read_runs": ("sureflow.importers.importing", "read_runs"),
     "solve": ("sureflow.flow.solve", "solve"),
 }
 
@@ -45,6 +47,7 @@ __all__ = [
     "open_runs",
     "plot",
     "propose",
+    "read_runs",
     "solve",
 ]
 

@@ -87,7 +87,7 @@ def test_without_pyvista_the_way_to_get_it_is_said(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyvista", None)
     result = CliRunner().invoke(app, [*COARSE, "--vtk"])
     assert isinstance(result.exception, SureflowError)
-    assert "pip install 'sureflow[vtk]'" in str(result.exception)
+    assert "pip install 'sureflow[cfd]'" in str(result.exception)
 
 
 def test_sizes():

@@ -45,5 +45,5 @@ def test_the_wrong_ending_says_the_right_one(tmp_path, kind, ending, words):
 
 def test_without_pyvista_the_way_to_get_it_is_said(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyvista", None)
-    with pytest.raises(SureflowError, match=r"pip install 'sureflow\[vtk\]'"):
+    with pytest.raises(SureflowError, match=r"pip install 'sureflow\[cfd\]'"):
         write_dataset(xarray.Dataset({"T": ("point", [1.0])}), tmp_path / "fields.vtu")

@@ -14,6 +14,7 @@ from sureflow.cli.calibrate import calibrate
 from sureflow.cli.curve import curve
 from sureflow.cli.evaluate import evaluate
 from sureflow.cli.generate import generate
+from sureflow.cli.import_files import import_files
 from sureflow.cli.info import info
 from sureflow.cli.predict import predict
 from sureflow.cli.report import report
@@ -58,6 +59,7 @@ app = typer.Typer(
 )
 for command in (solve, generate, info, train, calibrate, predict, evaluate, curve, study, report):
     app.command()(stoppable(command))
+app.command("import")(stoppable(import_files))
 stores = typer.Typer(help="Join, split and extend stores of runs.", **PLAIN)
 for command in (join, split, add):
     stores.command()(stoppable(command))

@@ -33,7 +33,7 @@ def calibrate(
     begin(f"reading {model} and {runs}")
 
     from sureflow.cli.console import Bar, out, say
-    from sureflow.importers import read_runs
+    from sureflow.importers import open_file
     from sureflow.runtime import keep_compiled_programs
     from sureflow.surrogate.workshop import calibrate_in
 
@@ -46,7 +46,7 @@ def calibrate(
 
         try:
             given = {"folds": folds, "quantities": quantities, "say": say, "on_refit": on_refit}
-            fitted = calibrate_in(model, read_runs(runs), **given)
+            fitted = calibrate_in(model, open_file(runs), **given)
         except KeyboardInterrupt as stop:
             stop.add_note("the model is unchanged")
             raise

@@ -31,10 +31,10 @@ def evaluate(
 
     from sureflow.data.splits import SPLITS
     from sureflow.evaluate.evaluation import evaluate_surrogate
-    from sureflow.importers import read_runs
+    from sureflow.importers import open_file
     from sureflow.runtime import keep_compiled_programs
     from sureflow.surrogate.artifact import load
 
     keep_compiled_programs()
-    found = evaluate_surrogate(load(model), read_runs(runs), None if split is None else SPLITS[split]())
+    found = evaluate_surrogate(load(model), open_file(runs), None if split is None else SPLITS[split]())
     print(json.dumps(found.rows, indent=1, allow_nan=False) if as_json else repr(found))

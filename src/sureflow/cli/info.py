@@ -38,7 +38,7 @@ def info(
     begin(f"reading {path}")
 
     from sureflow.data.store import open_runs
-    from sureflow.importers import importer_for, read_runs
+    from sureflow.importers import importer_for, open_file
     from sureflow.surrogate.artifact import holds_model, load
 
     if not holds_model(path) and importer_for(path) is open_runs:
@@ -50,7 +50,7 @@ def info(
         model = load(path)
         facts, text = model_facts(model), repr(model)
     else:
-        runs = read_runs(path)
+        runs = open_file(path)
         facts, text = runs_facts(path, runs), repr(runs)
     print(as_text(facts) if as_json else text)
 

@@ -26,9 +26,9 @@ def join(
     begin(f"joining {', '.join(map(str, sources))}")
 
     from sureflow.data.runs import Runs
-    from sureflow.importers import read_runs
+    from sureflow.importers import open_file
 
-    joined = Runs.join([read_runs(source) for source in sources])
+    joined = Runs.join([open_file(source) for source in sources])
     joined.save(output, overwrite=overwrite)
     print(f"{output}: {joined}")
 
@@ -47,9 +47,9 @@ def split(
     share = parse_share("test", test)
     begin(f"splitting {source}")
 
-    from sureflow.importers import read_runs
+    from sureflow.importers import open_file
 
-    parts = zip(("train.zarr", "test.zarr"), read_runs(source).split(share, seed), strict=True)
+    parts = zip(("train.zarr", "test.zarr"), open_file(source).split(share, seed), strict=True)
     stores = {output / name: runs for name, runs in parts}
     for store in stores:
         if store.exists() and not overwrite:
@@ -68,7 +68,7 @@ def add(store: Store, sources: Sources) -> None:
 
     from sureflow.data.runs import Runs
     from sureflow.data.store import add_runs, open_runs
-    from sureflow.importers import read_runs
+    from sureflow.importers import open_file
 
-    add_runs(store, Runs.join([read_runs(source) for source in sources]))
+    add_runs(store, Runs.join([open_file(source) for source in sources]))
     print(f"{store}: {open_runs(store)}")

@@ -6,17 +6,23 @@ from pathlib import Path
 from sureflow.data.runs import Runs
 from sureflow.data.store import open_runs
 from sureflow.errors import SureflowError
+from sureflow.importers.snapshot import SnapshotReader
 from sureflow.registry import Registry
 
 Importer = Callable[..., Runs]  # read(path, **options)
 
-# An importer of your own joins with IMPORTERS.register(".ending", read), where read(path, **options) gives runs.
-IMPORTERS: Registry[Importer] = Registry("file ending")
+# An importer of your own joins with IMPORTERS.register(".ending", read), where read(path, **options) gives runs; or with
+# a SnapshotReader, where a file holds one run.
+IMPORTERS: Registry[Importer | SnapshotReader] = Registry("file ending")
 IMPORTERS.register(".zarr", open_runs)
 IMPORTERS.later(".npz", "sureflow.importers.npz")
+VTK = ".vtu .vts .vtp .vti .vtr .pvtu .pvts .pvtp .pvti .pvtr .vtm .vtmb .vtk .vtkhdf .pvd"
+for ending in VTK.split():
+    IMPORTERS.later(ending, "sureflow.importers.vtk_files")
+OPENFOAM = ".foam"
 
 
-def read_runs(path: str | Path, **options: object) -> Runs:
+def open_file(path: str | Path, **options: object) -> Runs:
     """The converged runs of a store, or the runs of another file; `options` are those of the importer of its ending.
 
     The runs of a store are read when they are needed; those that did not converge are left out and counted.
@@ -30,6 +36,10 @@ def read_runs(path: str | Path, **options: object) -> Runs:
     """
     path = Path(path)
     read = importer_for(path)
+    if isinstance(read, SnapshotReader):
+        raise SureflowError(
+            f"{path} holds a single run: import a folder of such files first, as sureflow.read_runs does"
+        )
     try:
         return read(path, **options)
     except TypeError as error:
@@ -38,11 +48,23 @@ def read_runs(path: str | Path, **options: object) -> Runs:
         raise
 
 
-def importer_for(path: Path) -> Importer:
+def importer_for(path: Path) -> Importer | SnapshotReader:
     """What reads this file or folder. What has no ending, or is a folder with an unknown one, is taken for a store."""
-    ending = path.suffix.lower()
+    ending = ending_of(path)
+    if is_openfoam_case(path):
+        return IMPORTERS[OPENFOAM]
     if ending in IMPORTERS:
         return IMPORTERS[ending]
     if path.is_file():
         raise SureflowError(f"{path}: the ending {path.suffix!r} {IMPORTERS.unknown(ending)}")
     return open_runs
+
+
+def ending_of(path: Path) -> str:
+    """The ending of a name, with two dots where an importer is known by two, as in .cas.h5."""
+    double = "".join(path.suffixes[-2:]).lower()
+    return double if double in IMPORTERS else path.suffix.lower()
+
+
+def is_openfoam_case(path: Path) -> bool:
+    return OPENFOAM in IMPORTERS and (path / "system/controlDict").is_file()

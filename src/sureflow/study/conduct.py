@@ -17,7 +17,7 @@ from sureflow.data.schema import first_difference
 from sureflow.errors import Exists, SureflowError
 from sureflow.evaluate.results import RESULTS
 from sureflow.files import write_atomically
-from sureflow.importers import read_runs
+from sureflow.importers import open_file
 from sureflow.report.findings import MAPS
 from sureflow.report.page import FIGURES, REPORT, TABLES, write_report
 from sureflow.runtime import usable_cores
@@ -38,14 +38,14 @@ def run_study(folder: Path, settings: StudySettings, watch: Audience, *, overwri
         # What can be refused is refused before anything is written.
         costs = Costs(settings)
         if settings.runs is not None:
-            StudyRuns(read_runs(settings.runs), settings).require_runs()
+            StudyRuns(open_file(settings.runs), settings).require_runs()
         anew = replaces_runs(folder / RUNS, settings, overwrite=overwrite)
         keep_settings(folder, settings, overwrite=overwrite)
         study = Study(folder, settings, watch, costs, *read_provenance(folder))
         if remark := remark_on_versions(study):
             watch.say(remark)
         watch.begin(costs.total)
-        data = StudyRuns(read_runs(make_runs(study, anew=anew)), settings)
+        data = StudyRuns(open_file(make_runs(study, anew=anew)), settings)
         data.require_runs()
         train = select(study, data.training)
         for entry in settings.models:

@@ -7,7 +7,7 @@ from typing import Any
 from sureflow.data.splits import SPLITS, RandomRuns, Split
 from sureflow.errors import SureflowError
 from sureflow.evaluate.results import Row
-from sureflow.importers import read_runs
+from sureflow.importers import open_file
 from sureflow.models.contract import MODELS
 from sureflow.study.agenda import Entry, StudySettings
 
@@ -27,7 +27,7 @@ def curve_settings(store: Path, models: Sequence[str], sizes: Sequence[int], spl
     unknown = next((name for name in models if name not in curve_models()), None)
     if unknown is not None:
         raise SureflowError(f"models: {unknown!r} is not one of {', '.join(curve_models())}")
-    runs = read_runs(store)
+    runs = open_file(store)
     runs.require_trainable()
     divided: Split = RandomRuns(max(1, round(TEST_SHARE * len(runs)))) if split is None else SPLITS[split]()
     available = int(divided(runs).train.sum())

@@ -11,7 +11,7 @@ import numpy as np
 from sureflow.campaign.run import provenance_path, read_jobs
 from sureflow.campaign.versions import difference, versions
 from sureflow.files import write_atomically
-from sureflow.importers import read_runs
+from sureflow.importers import open_file
 from sureflow.report.findings import PROVENANCE
 from sureflow.runtime import machine
 from sureflow.study.agenda import StudySettings
@@ -67,7 +67,7 @@ class Costs:
 def _size(settings: StudySettings) -> tuple[int, int]:
     """Points of a run, and runs."""
     if settings.runs is not None:
-        runs = read_runs(settings.runs)
+        runs = open_file(settings.runs)
         return runs.n_points, len(runs)
     campaign = settings.load_campaign()
     return int(np.prod(campaign.mesh.cells)), len(campaign.pairs())

@@ -16,7 +16,7 @@ from sureflow.data.runs import Runs
 from sureflow.data.splits import Division
 from sureflow.errors import Exists, SureflowError
 from sureflow.files import write_atomically
-from sureflow.importers import read_runs
+from sureflow.importers import open_file
 from sureflow.models.contract import EpochReport, ModelSettings
 from sureflow.runtime import machine
 from sureflow.surrogate.artifact import MANIFEST, holds_model, load, save
@@ -63,7 +63,7 @@ def train_into(
     """
     began, folder = time.perf_counter(), experiment.output
     _refuse_other_files(folder, overwrite=overwrite)
-    runs = read_runs(experiment.runs)
+    runs = open_file(experiment.runs)
     division = experiment.split(runs)
     training = runs.select(division.train)
     training.require_trainable()

@@ -1,0 +1,380 @@
+"""An import from beginning to end: files and parameters, the first run, all others one by one, into memory or a store."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sureflow.data.disk import explain_writing, read_marks, refuse_nameless
+from sureflow.data.header import Header, Parameter, Variable
+from sureflow.data.layout import Contents
+from sureflow.data.meshes import Geometry
+from sureflow.data.run_store import RunStore
+from sureflow.data.runs import Runs, disagreement
+from sureflow.data.sources import ArrayFields
+from sureflow.data.store import add_runs, open_runs
+from sureflow.errors import Exists, SureflowError
+from sureflow.files import put_in_place, write_atomically
+from sureflow.importers.assembly import Fields, RunMesh, Selection, assemble, select
+from sureflow.importers.conditions import (
+    Columns,
+    from_pattern,
+    from_table,
+    joined_columns,
+    require_distinct_files,
+)
+from sureflow.importers.import_settings import ImportSettings
+from sureflow.importers.listing import list_files
+from sureflow.importers.reading import importer_for
+from sureflow.importers.snapshot import Snapshot, SnapshotReader, Wanted
+from sureflow.validation import plain, to_toml, validated
+
+Progress = Callable[[int, int, str], None]  # runs done, in all, the next file
+
+
+def unwatched(done: int, total: int, name: str) -> None:
+    """Progress that nobody follows."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an import will do: settled by the list of files, their parameters, and the first and the last of them."""
+
+    settings: ImportSettings  # with nothing left to guess
+    files: tuple[Path, ...]
+    columns: Columns
+    selection: Selection
+    first: Snapshot
+    mesh: RunMesh
+    is_moving: bool
+    header: Header
+    dtype: np.dtype
+
+    @property
+    def parameters(self) -> np.ndarray:
+        return np.column_stack(list(self.columns.values()))
+
+
+@dataclass
+class Imported:
+    """What came of an import."""
+
+    store: Path
+    runs: int
+    found: int = 0  # that were there already
+    bad: list[str] = field(default_factory=list)  # sentences about files that were left out
+
+
+def plan_import(settings: ImportSettings, *, skip_bad: bool = False) -> Plan:
+    """Look at the files: nothing is written."""
+    table = None if settings.table is None else Path(settings.table)
+    files = list_files(settings.source, besides=[] if table is None else [table])
+    columns, units = parameters_of(settings, files, table)
+    require_distinct_files(columns, files)
+    first, last = ends(files, settings, skip_bad=skip_bad)
+    selection = select(first, settings)
+    mesh, fields = assemble(first, selection)
+    is_moving = settings.mesh == "moving"
+    if settings.mesh == "auto" and last is not None:
+        other, _ = assemble(last, selection, mesh)
+        require_same_cells(mesh, other, last.path, first.path)
+        is_moving = other is not mesh
+    settled = replace(
+        settings,
+        fields={choice.name: choice.source for choice in selection.choices},
+        units=units | {choice.name: choice.unit for choice in selection.choices} | dict(settings.units),
+        location=selection.location,
+        mesh="moving" if is_moving else "shared",
+    )
+    return Plan(
+        settled,
+        tuple(files),
+        columns,
+        selection,
+        first,
+        mesh,
+        is_moving,
+        header_of_runs(columns, settled, selection, mesh),
+        np.dtype(fields.dtype if settings.precision == "auto" else settings.precision),
+    )
+
+
+def parameters_of(
+    settings: ImportSettings, files: Sequence[Path], table: Path | None
+) -> tuple[Columns, dict[str, str]]:
+    """Parameters and their units from wherever the settings say they are."""
+    parts, units = [], {}
+    if table is not None:
+        columns, units = from_table(table, files)
+        parts.append(columns)
+    if settings.pattern is not None:
+        parts.append(from_pattern(settings.pattern, files))
+    return joined_columns(parts), units
+
+
+def ends(files: Sequence[Path], settings: ImportSettings, *, skip_bad: bool) -> tuple[Snapshot, Snapshot | None]:
+    """The first and the last run that can be read."""
+    wanted, errors = Wanted(time=settings.time), []
+
+    def first_of(candidates: Sequence[Path]) -> Snapshot | None:
+        for file in candidates:
+            try:
+                return read_snapshot(file, wanted)
+            except SureflowError as error:
+                if not skip_bad:
+                    raise
+                errors.append(error)
+        return None
+
+    first = first_of(files)
+    if first is None:
+        raise SureflowError(f"none of the {len(files)} files can be read; the first: {errors[0]}")
+    rest = [file for file in reversed(files) if file != first.path]
+    return first, first_of(rest) if settings.mesh == "auto" else None
+
+
+def read_snapshot(file: Path, wanted: Wanted) -> Snapshot:
+    reader = importer_for(file)
+    if not isinstance(reader, SnapshotReader):
+        raise SureflowError(f"{file} holds several runs already: open it as it is")
+    return reader(file, wanted)
+
+
+def require_same_cells(mesh: RunMesh, other: RunMesh, file: Path, first: Path) -> None:
+    """Refuse a mesh whose cells are not those of the others."""
+    if mesh is other:
+        return
+    here, there = len(mesh.geometry.points), len(other.geometry.points)
+    if here != there or mesh.flat.topology != other.flat.topology:
+        counted = f"{there} instead of {here} values" if here != there else "cells that are connected otherwise"
+        raise SureflowError(
+            f"the mesh of {file} has {counted} as that of {first}: bring all runs onto one mesh first, or leave it out"
+        )
+
+
+def header_of_runs(columns: Columns, settings: ImportSettings, selection: Selection, mesh: RunMesh) -> Header:
+    units = settings.units
+    known = {*columns, *(choice.name for choice in selection.choices)}
+    for name in units:
+        if name not in known:
+            raise SureflowError(
+                f"{name!r} has a unit, and is neither a field nor a parameter: they are {', '.join(sorted(known))}"
+            )
+    header = {
+        "parameters": [plain(Parameter(name, units.get(name, ""))) for name in columns],
+        "fields": [plain(Variable(choice.name, units.get(choice.name, ""))) for choice in selection.choices],
+        "axes": list(mesh.flat.axes),
+        "location": selection.location,
+    }
+    return validated(Header, header)
+
+
+@dataclass(frozen=True)
+class ReadRun:
+    """One run as it goes into memory or a store; `geometry` is its own where nodes differ from run to run."""
+
+    fields: Fields
+    geometry: Geometry | None
+
+
+def each_run(plan: Plan, cases: Sequence[int]) -> Iterator[tuple[int, ReadRun | SureflowError]]:
+    """Runs one by one, or what is wrong with them."""
+    wanted = plan.selection.wanted(plan.settings)
+    for case in cases:
+        file = plan.files[case]
+        try:
+            snapshot = plan.first if file == plan.first.path else read_snapshot(file, wanted)
+            mesh, fields = assemble(snapshot, plan.selection, plan.mesh)
+            require_fitting(plan, mesh, snapshot)
+        except SureflowError as error:
+            yield case, error
+            continue
+        yield case, ReadRun(np.asarray(fields, plan.dtype), mesh.geometry if plan.is_moving else None)
+
+
+def require_fitting(plan: Plan, mesh: RunMesh, snapshot: Snapshot) -> None:
+    require_same_cells(plan.mesh, mesh, snapshot.path, plan.first.path)
+    if not plan.is_moving and mesh is not plan.mesh:
+        raise SureflowError(
+            f"the nodes of {snapshot.path} are not those of {plan.first.path}: import them as a moving mesh (mesh=moving)"
+        )
+    for array, unit in snapshot.units.items():
+        expected = plan.first.units.get(array)
+        if array in plan.selection.wanted_arrays and expected is not None and unit != expected:
+            raise SureflowError(
+                f"{snapshot.path}: {array} is in {unit or 'no unit'}, and in {expected or 'no unit'} in {plan.first.path}: "
+                "convert one of them"
+            )
+
+
+def read_into_memory(plan: Plan, *, skip_bad: bool, progress: Progress) -> Runs:
+    """All runs of a plan, in memory."""
+    read: dict[int, ReadRun] = {}
+    for case, run in each_run(plan, range(len(plan.files))):
+        progress(len(read), len(plan.files), plan.files[case].name)
+        if isinstance(run, ReadRun):
+            read[case] = run
+        elif not skip_bad:
+            raise run
+    cases, found = list(read), list(read.values())
+    if not found:
+        raise SureflowError(f"none of the {len(plan.files)} files could be imported")
+
+    def geometry_of(case: int) -> Geometry:
+        return found[case].geometry or plan.mesh.geometry
+
+    runs = Runs(
+        plan.header,
+        plan.parameters[cases],
+        ArrayFields(np.stack([run.fields for run in found])),
+        plan.mesh.flat.topology,
+        None if plan.is_moving else plan.mesh.geometry,
+        geometry_of if plan.is_moving else None,
+        left_out={} if len(cases) == len(plan.files) else {"unreadable": len(plan.files) - len(cases)},
+    )
+    runs.require_mesh()
+    return runs
+
+
+def read_runs(
+    source: str | Path | Sequence[str | Path],
+    *,
+    skip_bad: bool = False,
+    progress: Progress = unwatched,
+    **options: Any,
+) -> Runs:
+    """Runs of your own from files of a CFD program: a folder, a pattern such as "cases/*.vtu", or a list of files.
+
+    The options are those of `sureflow import`: `table`, `pattern` or `entries` for the parameters, and `fields`, `units`,
+    `time`, `blocks`, `location`, `mesh`. A file that cannot be read is an error, or left out with `skip_bad`. The runs are
+    held in memory; `sureflow import` writes them to a store one by one.
+    """
+    plan = plan_import(validated(ImportSettings, {"source": source, **options}), skip_bad=skip_bad)
+    return read_into_memory(plan, skip_bad=skip_bad, progress=progress)
+
+
+def import_runs(
+    settings: ImportSettings,
+    output: str | Path,
+    *,
+    overwrite: bool = False,
+    append: bool = False,
+    skip_bad: bool = False,
+    progress: Progress = unwatched,
+) -> Imported:
+    """Import into a store, with a TOML file beside it that repeats the import.
+
+    Runs are written one by one beside the store's place, and the store takes its place whole. What an interrupted import
+    left is continued by the same one. With `append`, runs at conditions that the store lacks are added to it.
+    """
+    output = Path(output)
+    refuse_nameless(output)
+    if append:
+        return append_runs(settings, output, skip_bad=skip_bad, progress=progress)
+    if output.exists():
+        if not overwrite:
+            raise Exists(f"{output} exists already: choose another path, or ask for it to be overwritten")
+        read_marks(output)
+    plan = plan_import(settings, skip_bad=skip_bad)
+    making = output.with_name(f".{output.name}.importing")
+    store = continued(making, plan) or created(making, plan)
+    imported = write_each(store, plan, output, skip_bad=skip_bad, progress=progress)
+    with explain_writing(output):
+        put_in_place(making, output, overwrite=overwrite)
+        write_atomically(recipe_beside(output), to_toml(plan.settings).encode())
+    return imported
+
+
+def recipe_beside(output: Path) -> Path:
+    return output.with_name(f"{output.stem}.import.toml")
+
+
+def append_runs(settings: ImportSettings, output: Path, *, skip_bad: bool, progress: Progress) -> Imported:
+    """Add the runs at conditions that a store lacks: all of them, or none if something interrupts."""
+    there = open_runs(output)
+    plan = plan_import(settings, skip_bad=skip_bad)
+    missing = [case for case in range(len(plan.files)) if not is_there(plan, case, there.parameters)]
+    if not missing:
+        return Imported(output, 0, len(plan.files))
+    chosen = replace(
+        plan,
+        files=tuple(plan.files[case] for case in missing),
+        columns={name: values[missing] for name, values in plan.columns.items()},
+    )
+    imported = Imported(output, 0, len(plan.files) - len(missing))
+    added = read_into_memory(chosen, skip_bad=skip_bad, progress=progress)
+    difference = disagreement(there, added)
+    if difference:
+        raise SureflowError(f"the runs do not fit those of {output} (here, and theirs there): {difference}")
+
+    add_runs(output, added)
+    return replace(imported, runs=len(added))
+
+
+def is_there(plan: Plan, case: int, parameters: np.ndarray) -> bool:
+    return bool(len(parameters)) and bool((parameters == plan.parameters[case]).all(axis=1).any())
+
+
+def fingerprint_of_plan(plan: Plan) -> str:
+    """Equal for the same settings and files: what a half-finished import must match to be continued."""
+    files = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in plan.files]
+    content = json.dumps([plain(plan.settings), files, plan.parameters.tolist(), str(plan.dtype)], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def created(making: Path, plan: Plan) -> RunStore:
+    """A store without runs."""
+    with explain_writing(making):
+        if making.exists():
+            shutil.rmtree(making)
+    contents = Contents(
+        header=plan.header,
+        parameters=np.empty((0, len(plan.columns))),
+        topology=plan.mesh.flat.topology,
+        geometry=plan.mesh.geometry,
+        is_moving=plan.is_moving,
+        versions={"import": fingerprint_of_plan(plan)},
+        dtype=plan.dtype,
+    )
+    return RunStore.create(making, contents)
+
+
+def continued(making: Path, plan: Plan) -> RunStore | None:
+    """What an interrupted import of the same files left, if anything."""
+    try:
+        store = RunStore.open(making, writable=True)
+        return store if store.attributes["versions"].get("import") == fingerprint_of_plan(plan) else None
+    except SureflowError:
+        return None
+
+
+def write_each(store: RunStore, plan: Plan, output: Path, *, skip_bad: bool, progress: Progress) -> Imported:
+    """Read run after run, while the one before is written."""
+    there = store.parameters() if len(store) else np.empty((0, len(plan.columns)))
+    cases = [case for case in range(len(plan.files)) if not is_there(plan, case, there)]
+    found = len(plan.files) - len(cases)
+    imported = Imported(output, found, found)
+    with ThreadPoolExecutor(1) as writer:
+        writing: Future | None = None
+        for case, run in each_run(plan, cases):
+            if isinstance(run, ReadRun):
+                if writing is not None:
+                    writing.result()
+                writing = writer.submit(store.add, plan.parameters[[case]], [(run.fields, {}, run.geometry)])
+                imported.runs += 1
+            elif skip_bad:
+                imported.bad.append(str(run))
+            else:
+                raise run
+            progress(imported.runs + len(imported.bad), len(plan.files), plan.files[case].name)
+        if writing is not None:
+            writing.result()
+    if not imported.runs:
+        raise SureflowError(f"none of the {len(plan.files)} files could be imported; the first: {imported.bad[0]}")
+    return imported
