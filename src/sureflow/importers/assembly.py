@@ -41,7 +41,7 @@ class RunMesh:
 
 
 @dataclass(frozen=True)
-class Selection:
+class Taken:
     """What is taken from every file."""
 
     choices: tuple[Choice, ...]
@@ -58,7 +58,7 @@ class Selection:
         return Wanted(settings.time, self.wanted_arrays, self.blocks)
 
 
-def select(snapshot: Snapshot, settings: ImportSettings) -> Selection:
+def select(snapshot: Snapshot, settings: ImportSettings) -> Taken:
     """What to take from files like this one: fields as the user names them, or as they are guessed."""
     blocks = snapshot.named(settings.blocks)
     found = {location: common_arrays(blocks, location) for location in ("cells", "points")}
@@ -77,7 +77,7 @@ def select(snapshot: Snapshot, settings: ImportSettings) -> Selection:
         location = "cells" if all(choice.array in found["cells"] for choice in choices) else "points"
     flat = flatten_block(merged(blocks), settings.flat)
     choices = [choice for choice in choices if is_kept(choice, choices, flat, snapshot, settings)]
-    selection = Selection(tuple(choices), location, settings.blocks, settings.flat, tuple(left_out))
+    selection = Taken(tuple(choices), location, settings.blocks, settings.flat, tuple(left_out))
     return with_units(selection, snapshot, settings)
 
 
@@ -93,7 +93,7 @@ def is_kept(
     return across > 1e-9 * max(float(np.abs(array).max(initial=0.0)) for array in values)
 
 
-def with_units(selection: Selection, snapshot: Snapshot, settings: ImportSettings) -> Selection:
+def with_units(selection: Taken, snapshot: Snapshot, settings: ImportSettings) -> Taken:
     """Units as the user gives them; guessed ones are dropped where the numbers contradict them."""
     blocks = snapshot.named(settings.blocks)
     middle = {choice.name: values_of(blocks, choice, selection.location, snapshot) for choice in selection.choices}
@@ -108,7 +108,7 @@ def with_units(selection: Selection, snapshot: Snapshot, settings: ImportSetting
     return replace(selection, choices=tuple(choices))
 
 
-def assemble(snapshot: Snapshot, selection: Selection, known: RunMesh | None = None) -> tuple[RunMesh, Fields]:
+def assemble(snapshot: Snapshot, selection: Taken, known: RunMesh | None = None) -> tuple[RunMesh, Fields]:
     """Mesh and fields of a run. A mesh that equals a `known` one is that one."""
     blocks = snapshot.named(selection.blocks)
     block = merged(blocks)
@@ -126,7 +126,7 @@ def assemble(snapshot: Snapshot, selection: Selection, known: RunMesh | None = N
     return mesh, np.stack(rows)
 
 
-def mesh_of_block(block: Block, selection: Selection) -> RunMesh:
+def mesh_of_block(block: Block, selection: Taken) -> RunMesh:
     flat = flatten_block(block, selection.flat)
     on_nodes = selection.location == "points" or flat.topology.kind == "points"
     points = flat.nodes if on_nodes else centers(flat.nodes, flat.topology)

@@ -21,7 +21,7 @@ from sureflow.data.sources import ArrayFields
 from sureflow.data.store import add_runs, open_runs
 from sureflow.errors import Exists, SureflowError
 from sureflow.files import put_in_place, write_atomically
-from sureflow.importers.assembly import Fields, RunMesh, Selection, assemble, select
+from sureflow.importers.assembly import Fields, RunMesh, Taken, assemble, select
 from sureflow.importers.conditions import (
     Columns,
     from_pattern,
@@ -49,7 +49,7 @@ class Plan:
     settings: ImportSettings  # with nothing left to guess
     files: tuple[Path, ...]
     columns: Columns
-    selection: Selection
+    selection: Taken
     first: Snapshot
     mesh: RunMesh
     is_moving: bool
@@ -158,7 +158,7 @@ def require_same_cells(mesh: RunMesh, other: RunMesh, file: Path, first: Path) -
         )
 
 
-def header_of_runs(columns: Columns, settings: ImportSettings, selection: Selection, mesh: RunMesh) -> Header:
+def header_of_runs(columns: Columns, settings: ImportSettings, selection: Taken, mesh: RunMesh) -> Header:
     units = settings.units
     known = {*columns, *(choice.name for choice in selection.choices)}
     for name in units:
