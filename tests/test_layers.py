@@ -15,7 +15,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 # First to last. Neighbors in one layer do not know each other; the longest matching name decides.
 LAYERS = [
     {"errors", "files", "scratch"},
-    {"validation", "tensorfile"},
+    {"validation", "tensorfile", "failures"},
     {"registry", "predictive"},
     {"runtime"},
     {"physics"},

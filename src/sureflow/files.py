@@ -1,7 +1,9 @@
 """Files that are there in full or not at all."""
 
+import ctypes
 import os
 import shutil
+import sys
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,17 +39,28 @@ def write_atomically(path: Path, content: bytes) -> None:
 def put_in_place(made: Path, place: Path, *, overwrite: bool) -> None:
     """Give a file or folder that was made beside `place` that name.
 
-    A folder with something in it gives way only with `overwrite`; it is deleted once the other one is there, and comes back
-    if that fails.
+    A folder with something in it gives way only with `overwrite`; the two change places in one step where the system can do
+    that, and the old one is deleted then.
     """
     if not (overwrite and place.is_dir()):
         made.replace(place)
         return
     old = place.with_name(f".{place.name}.{uuid.uuid4().hex}.removing")
-    place.rename(old)
-    try:
-        made.rename(place)
-    except BaseException:
-        old.rename(place)
-        raise
+    if exchange(made, place):
+        made.rename(old)
+    else:
+        place.rename(old)
+        try:
+            made.rename(place)
+        except BaseException:
+            old.rename(place)
+            raise
     shutil.rmtree(old, ignore_errors=True)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Let two paths change places in one step; whether the system and the file system can do that."""
+    function, folder = {"linux": ("renameat2", -100), "darwin": ("renameatx_np", -2)}.get(sys.platform, ("", 0))
+    call = getattr(ctypes.CDLL(None), function, None) if function else None
+    # Both systems number the flag for it 2, and their AT_FDCWD is the folder we are in.
+    return call is not None and call(folder, os.fsencode(one), folder, os.fsencode(other), ctypes.c_uint(2)) == 0

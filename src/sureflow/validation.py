@@ -22,6 +22,7 @@ Class = TypeVar("Class", bound=type)
 
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 NESTED = "nested"  # the type of an error that holds the sentences of settings inside of settings
+LARGEST_JSON = 1 << 26  # bytes
 LONGEST_VALUE = 80  # characters of a wrong value that an error repeats
 
 
@@ -97,12 +98,26 @@ def without_nothing(value: Any) -> Any:
     return [without_nothing(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def read_json(path: Path) -> Any:
+    """JSON from a file that anyone may have written; one that is larger than any of ours is not even read."""
+    size = path.stat().st_size
+    if size > LARGEST_JSON:
+        raise SureflowError(f"{path} is damaged: it has {size:,} bytes, and at most {LARGEST_JSON:,} are read")
+    return parse_json(path.read_bytes(), str(path))
+
+
 def parse_json(content: bytes | str, source: str) -> Any:
-    """JSON from a file that anyone may have written."""
+    """JSON as ours is written: without NaN and infinities, and not nested without end."""
     try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
+        return json.loads(content, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise SureflowError(f"{source} is damaged: it is nested too deeply") from None
+    except ValueError as error:
         raise SureflowError(f"{source} is damaged: {shortened(error)}") from None
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number")
 
 
 def shortened(value: Any, most: int = LONGEST_VALUE) -> str:

@@ -1,6 +1,7 @@
 """Every mistake ends in one sentence, exit code 2 and no traceback, and nothing is written."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -136,7 +137,9 @@ def test_a_folder_without_permission(refused, tmp_path, monkeypatch):
 
     monkeypatch.setattr("sureflow.importers.reading.open_runs", forbidden)
     sentence = refused("runs", "join", "runs", "-o", "all.zarr")
-    assert sentence == "secret.zarr cannot be read or written (Permission denied)"
+    assert sentence == (
+        "secret.zarr cannot be read or written (Permission denied): change its permissions, or choose another path"
+    )
 
 
 def test_help_imports_nothing_heavy():
@@ -156,3 +159,89 @@ def test_a_command_speaks_before_it_imports_anything_heavy(tmp_path):
     )
     for arguments in ("train r.zarr -o m", "info r.zarr", "solve --mach 25 --altitude 46", "predict m a=1", "study"):
         assert subprocess.run([sys.executable, "-c", code, *arguments.split()], cwd=tmp_path).returncode == 0
+
+
+LONG = "a" * 300
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        f"predict {LONG} mach=1",
+        f"info {LONG}",
+        f"train {LONG}.zarr -o model",
+        f"train {LONG}.toml -o model",
+        f"generate {LONG}",
+        f"solve --mach 25 --altitude 46 -o {LONG}",
+        f"report {LONG}",
+        f"study -o {LONG}",
+    ],
+)
+def test_a_name_that_is_too_long(refused, tmp_path, arguments):
+    sentence = refused(*arguments.split())
+    assert "too long" in sentence
+    assert len(sentence) < 300
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("uq=[]", "uq='[]' is not one of"),
+        ("coordinates=[]", "coordinates: Input should be a valid string"),
+        ("train=[]", "model.train: "),
+        ("head=[]", "model.head: give the name of a head or a table"),
+        ("train.epochs=" + "9" * 5000, "'train.epochs=999"),
+        ("a=" + "[" * 5000, "'a=[[["),
+        ("model=" + "{a=" * 400 + "1" + "}" * 400, "'model={a={a="),
+    ],
+)
+def test_settings_of_another_kind(refused, tmp_path, setting, sentence):
+    assert refused("train", "nowhere.zarr", "-o", "model", "--set", setting).startswith(sentence)
+    (tmp_path / "mine.toml").write_text(f'runs = "nowhere.zarr"\noutput = "model"\n{setting}\n')
+    refused("train", "mine.toml")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.toml"]
+
+
+def test_the_version(run):
+    assert run("--version").out.startswith("sureflow ")
+
+
+def test_a_defect_of_ours_is_called_one(call, monkeypatch):
+    def broken(*_: object) -> None:
+        raise TypeError("unhashable type: 'list'")
+
+    monkeypatch.setattr("sureflow.report.page.write_report", broken)
+    ended = call("report", "study")
+    assert ended.code == 70
+    assert "a defect of sureflow (TypeError: unhashable type: 'list'): please report it" in ended.sentence
+    assert "Traceback" not in ended.remarks
+    monkeypatch.setenv("SUREFLOW_TRACEBACK", "1")
+    with pytest.raises(TypeError):
+        call("report", "study")
+
+
+def test_whoever_reads_may_leave(tmp_path):
+    """`sureflow info | head`: no traceback, also where the last lines are flushed."""
+    synthetic.write_store(tmp_path / "runs.zarr")
+    for command in ("info runs.zarr --json", "--help", "predict nowhere a=1"):
+        reader, writer = os.pipe()
+        os.close(reader)
+        end = subprocess.run(
+            [sys.executable, "-m", "sureflow", *command.split()], cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE
+        )
+        os.close(writer)
+        assert b"Traceback" not in end.stderr
+        assert b"Exception ignored" not in end.stderr
+
+
+def test_names_that_a_terminal_cannot_show(tmp_path):
+    """LANG=C, and a name that is not UTF-8 at all."""
+    synthetic.write_store(tmp_path / "läufe.zarr")
+    plain = {**os.environ, "LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    for name, code in (("läufe.zarr".encode(), 0), (b"l\xe4ufe.zarr", 2)):
+        end = subprocess.run(
+            [sys.executable.encode(), b"-m", b"sureflow", b"info", name], cwd=tmp_path, capture_output=True, env=plain
+        )
+        assert end.returncode == code, end.stderr
+        assert b"Traceback" not in end.stderr

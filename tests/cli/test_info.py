@@ -44,7 +44,7 @@ def test_a_page_of_text(run, store):
     assert "4 converged, 1 stalled, 1 failed" in text
     assert "failed: mach=22, altitude_km=46" in text
     assert f"sha256:{open_store(store).checksum()}" in text
-    assert "outside the model: 6 runs with knudsen over 0.01" in text
+    assert "outside the model: 6 runs with Knudsen number over 0.01" in text
 
 
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])

@@ -2,6 +2,7 @@ import errno
 import json
 import resource
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from sureflow.data.schema import Status
 from sureflow.data.store import add_runs, contents_of, open_runs, open_store, write_runs
 from sureflow.errors import Exists, SureflowError
 from sureflow.files import write_atomically
+from sureflow.report.overview import overview, remarks
 
 CONDITIONS = synthetic.grid()[:6]
 each_kind = pytest.mark.parametrize("kind", KINDS)
@@ -200,6 +202,7 @@ def test_a_damaged_chunk_is_noticed(store, damage):
         ("points/c/1/0/0", "the points of case 1"),
         ("connectivity/c/0", "cells"),
         ("fields/c/1/0/0", "the fields of case 1"),
+        ("numbers/c/1/0", "the numbers of case 1"),
     ],
 )
 def test_what_is_missing_is_not_read_as_values(chunk, what, tmp_path):
@@ -209,6 +212,25 @@ def test_what_is_missing_is_not_read_as_values(chunk, what, tmp_path):
     (path / chunk).unlink()
     with pytest.raises(SureflowError, match=rf"is damaged: {what} cannot be read \(.*missing\)"):
         open_runs(path).checksum  # noqa: B018
+
+
+def test_numbers_that_are_not_known_are_no_damage(tmp_path):
+    runs = KINDS["structured"]()
+    assert runs.numbers is not None
+    unknown = replace(runs, numbers=np.full_like(runs.numbers, np.nan))
+    unknown.save(tmp_path / "runs.zarr")
+    assert np.isnan(open_runs(tmp_path / "runs.zarr").numbers).all()
+    assert open_store(tmp_path / "runs.zarr").unreadable() == []
+
+
+def test_a_status_that_is_gone_is_noticed(store):
+    some_run(store)
+    (store.path / "status/c/2").unlink()
+    assert store.interrupted() == [2]
+    assert open_runs(store.path).left_out == {"to do": len(store) - 1, "interrupted": 1}
+    assert ("interrupted", "case 2 has fields but no status: compute it again, or restore it from a copy") in remarks(
+        overview(store)
+    )
 
 
 def test_what_is_not_ours_is_refused(tmp_path):
@@ -276,7 +298,9 @@ def deny(path):
 
 
 def test_other_errors_of_the_system_are_explained(tmp_path):
-    with pytest.raises(SureflowError, match=r"cannot be written \(Permission denied\): choose another path") as raised:
+    with pytest.raises(
+        SureflowError, match=r"cannot be written \(Permission denied\): change its permissions"
+    ) as raised:
         deny(tmp_path)
     assert isinstance(raised.value.__cause__, OSError)
 

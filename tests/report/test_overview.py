@@ -96,7 +96,7 @@ def test_runs_outside_the_model_of_our_solver_are_counted(tmp_path):
         "limit": 3, "lowest": 2.0, "outside": 1, "meaning": "",
     }  # fmt: skip
     (knudsen, cells) = (sentence for _, sentence in remarks(facts))
-    assert knudsen.startswith("2 runs with knudsen over 0.01 (up to 0.03): ")
+    assert knudsen.startswith("2 runs with Knudsen number over 0.01 (up to 0.03): ")
     assert cells.startswith("1 runs with undisturbed cells under 3 (down to 2): ")
     figure = overview_figure(store)
     assert [axis.get_title(loc="left") for axis in figure.axes][:2] == ["how each run ended", "implicit steps"]

@@ -2,11 +2,12 @@
 
 import functools
 import importlib
+import io
 import os
 import signal
 import sys
 from collections.abc import Callable
-from types import FrameType
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -20,20 +21,18 @@ from sureflow.cli.predict import predict
 from sureflow.cli.report import report
 from sureflow.cli.runs import add, join, split
 from sureflow.cli.solve import solve
+from sureflow.cli.stopping import heard
 from sureflow.cli.study import study
 from sureflow.cli.train import train
 from sureflow.errors import Exists, Refused, SureflowError
+from sureflow.failures import one_line, sentence_of
 
 # The option that allows what the library withholds.
 ALLOWED_BY = {Exists: " (--overwrite)", Refused: " (--extrapolate)"}
-
-
-# The variable of the environment that names modules of the user's, which register what they add.
+# Variables of the environment: modules of the user's that register what they add; whether tracebacks are shown.
 PLUGINS = "SUREFLOW_PLUGINS"
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM from a batch system, which ends a command as Ctrl-C does."""
+TRACEBACK = "SUREFLOW_TRACEBACK"
+DEFECT = 70  # exit code
 
 
 def stoppable(command: Callable[..., None]) -> Callable[..., None]:
@@ -44,9 +43,9 @@ def stoppable(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*arguments, **options)
         except KeyboardInterrupt as stop:
-            kept = getattr(stop, "__notes__", ["run the same command again to start over"])[-1]
+            kept = getattr(stop, "__notes__", ["nothing was changed; run the same command again to start over"])[-1]
             print(f"sureflow: stopped; {kept}", file=sys.stderr)
-            raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from None
+            raise typer.Exit(getattr(stop, "code", 130)) from None
 
     return run
 
@@ -54,9 +53,7 @@ def stoppable(command: Callable[..., None]) -> Callable[..., None]:
 # Plain help and one-line errors, in half the time.
 PLAIN = {"no_args_is_help": True, "add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 
-app = typer.Typer(
-    name="sureflow", help="Instant predictions of flow fields from a few CFD runs, with calibrated error bars.", **PLAIN
-)
+app = typer.Typer(name="sureflow", **PLAIN)
 for command in (solve, generate, info, train, calibrate, predict, evaluate, curve, study, report):
     app.command()(stoppable(command))
 app.command("import")(stoppable(import_files))
@@ -66,19 +63,50 @@ for command in (join, split, add):
 app.add_typer(stores, name="runs")
 
 
+def show_version(wanted: bool) -> bool:
+    if wanted:
+        import importlib.metadata
+
+        print(f"sureflow {importlib.metadata.version('sureflow')}")
+        raise typer.Exit
+    return wanted
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Instant predictions of flow fields from a few CFD runs, with calibrated error bars."""
+
+
 def main() -> None:
-    """Run the command; invalid input gives one sentence and exit code 2, never a traceback."""
-    signal.signal(signal.SIGTERM, terminate)
+    """Run the command. What the user or the machine did wrong gives one sentence and exit code 2; a defect of ours, 70."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names of files that the terminal cannot show
     try:
-        import_plugins(os.environ.get(PLUGINS, ""))
-        app()
-    except SureflowError as error:
+        with heard():
+            import_plugins(os.environ.get(PLUGINS, ""))
+            app()
+    except KeyboardInterrupt as stop:  # before or after the command itself
+        end("stopped", getattr(stop, "code", 130))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever read has left: what is still to be flushed goes nowhere
+        sys.exit(128 + signal.SIGPIPE)
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        sentence = sentence_of(error)
+        if sentence is None:
+            end(
+                f"a defect of sureflow ({type(error).__name__}: {error}): please report it, with the command and what "
+                f"{TRACEBACK}=1 in the environment shows",
+                DEFECT,
+            )
         allowed = next((words for kind, words in ALLOWED_BY.items() if isinstance(error, kind)), "")
-        end(f"{error}{allowed}")
-    except OSError as error:
-        end(f"{error.filename or 'a file'} cannot be read or written ({error.strerror or error})")
-    except MemoryError:
-        end("there is not enough memory: use fewer or smaller runs, or a machine with more of it")
+        end(f"{sentence}{allowed}")
 
 
 def import_plugins(names: str) -> None:
@@ -90,10 +118,6 @@ def import_plugins(names: str) -> None:
             raise SureflowError(f"{PLUGINS} names {name!r}, which cannot be imported ({error})") from None
 
 
-def end(sentence: str) -> None:
-    print(f"sureflow: {sentence}", file=sys.stderr)
-    sys.exit(2)
-
-
-def terminate(signum: int, frame: FrameType | None) -> None:
-    raise Terminated
+def end(sentence: str, code: int = 2) -> NoReturn:
+    print(f"sureflow: {one_line(sentence)}", file=sys.stderr)
+    sys.exit(code)

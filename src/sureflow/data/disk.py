@@ -1,7 +1,6 @@
 """What can go wrong with files and folders of results, in one sentence each."""
 
 import contextlib
-import errno
 import json
 import os
 import shutil
@@ -12,8 +11,8 @@ from typing import Any
 
 from sureflow.data.schema import SCHEMA, SCHEMA_VERSION
 from sureflow.errors import SureflowError
+from sureflow.failures import system_sentence
 
-DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 KEPT = ": finished cases are kept"
 
 
@@ -93,6 +92,4 @@ def explain_writing(path: Path, kept: str = "") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in DISK_IS_FULL:
-            raise SureflowError(f"the disk of {path} is full: make room and do the same again{kept}") from error
-        raise SureflowError(f"{path} cannot be written ({error.strerror or error}): choose another path") from error
+        raise SureflowError(system_sentence(error, path, kept)) from error

@@ -75,7 +75,12 @@ class StoreReader(ABC):
 
     def numbers(self) -> Float[np.ndarray, "case number"]:
         """The numbers that are kept of every run; NaN where a case is to do."""
-        return self.whole(self.numbers_array, len(self)) if self.header.numbers else np.empty((len(self), 0))
+        if not self.header.numbers:
+            return np.empty((len(self), 0))
+        values = self.whole(self.numbers_array, len(self))
+        for case in np.flatnonzero(np.isnan(values).all(axis=1) & (self.status() > 0)):
+            self._require_chunk(self.numbers_array, int(case))
+        return values
 
     @abstractmethod
     def checksum(self) -> str:
@@ -141,7 +146,23 @@ class StoreReader(ABC):
             return {}
         with explain_reading(self.path, f"the numbers of case {case}"):
             values = np.asarray(self.array(self.numbers_array)[case])
+        if np.isnan(values).all():
+            self._require_chunk(self.numbers_array, case)
         return dict(zip((number.name for number in self.header.numbers), values.tolist(), strict=True))
+
+    def interrupted(self) -> list[int]:
+        """Cases to do that have fields: something interrupted their writing, or removed their status since."""
+        return [case for case in map(int, np.flatnonzero(self.status() == 0)) if self.chunk("fields", case).is_file()]
+
+    def chunk(self, name: str, case: int) -> Path:
+        """The file of one case in an array of cases."""
+        return self.path.joinpath(name, "c", str(case), *["0"] * (self.array(name).ndim - 1))
+
+    def _require_chunk(self, name: str, case: int) -> None:
+        """Refuse values of a finished case that were never written, or were removed: they read as missing ones."""
+        with explain_reading(self.path, f"the {name} of case {case}"):
+            if not self.chunk(name, case).is_file():
+                raise ValueError("they are missing")
 
     def is_replaced(self) -> bool:
         """Whether another store has taken this one's place since it was opened."""

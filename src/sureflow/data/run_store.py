@@ -78,6 +78,8 @@ class RunStore(StoreReader):
             found = self.array(name).shape
             if found[1:] != wanted[1:] or found[0] < wanted[0]:
                 raise ValueError(f"{name} has the shape {found} instead of {wanted}")
+        if kind != "points" and "nodes" not in self.group:
+            raise ValueError(f"the nodes of its {kind} mesh are missing")
         if not isinstance(self.attributes.get("versions"), dict):
             raise ValueError("it does not say its versions")
 
@@ -200,7 +202,8 @@ class RunStore(StoreReader):
             self._require_complete(case, values)
         with explain_writing(self.path, KEPT):
             for name, array in values.items():
-                self.array(name)[case] = array
+                # Missing numbers are values too: they are written, so that their absence means damage.
+                self.array(name).with_config({"write_empty_chunks": name == "numbers"})[case] = array
                 self._flush(name, case)
 
     def _require_complete(self, case: int, values: Mapping[str, np.ndarray]) -> None:
@@ -229,7 +232,7 @@ class RunStore(StoreReader):
         flush(self.path / name / "zarr.json")
 
     def _flush(self, name: str, case: int) -> None:
-        flush(self.path.joinpath(name, "c", str(case), *["0"] * (self.array(name).ndim - 1)))
+        flush(self.chunk(name, case))
 
     # What may be added
 

@@ -86,7 +86,7 @@ def converged_runs(store: StoreReader) -> Runs:
         geometries=geometry_of if store.is_moving else None,
         numbers=store.numbers()[used] if store.header.numbers else None,
         described=store.described,
-        left_out=_count_left_out(status),
+        left_out=_count_left_out(store, status),
     )
     try:
         runs.require_mesh()
@@ -161,7 +161,9 @@ def _each_run(runs: Runs) -> Iterator[tuple[Run, dict[str, float], Geometry | No
         yield runs.fields[case], dict(zip(names, numbers, strict=True)), geometry
 
 
-def _count_left_out(status: Int[np.ndarray, " case"]) -> dict[str, int]:
+def _count_left_out(store: StoreReader, status: Int[np.ndarray, " case"]) -> dict[str, int]:
     others = (kind for kind in Status if kind is not Status.CONVERGED)
     counts = {kind.words: int((status == kind).sum()) for kind in others}
+    counts["interrupted"] = len(store.interrupted()) if counts[Status.TO_DO.words] else 0
+    counts[Status.TO_DO.words] -= counts["interrupted"]
     return {name: count for name, count in counts.items() if count}

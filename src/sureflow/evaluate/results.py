@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
+from sureflow.validation import read_json, shortened, validated
 
 SCHEMA = "sureflow-results"
 SCHEMA_VERSION = 1
@@ -50,14 +51,13 @@ class Results:
         path = folder / RESULTS
         if not path.is_file():
             raise SureflowError(f"{folder} holds no study: it has no {RESULTS}; run a study in this folder first")
-        try:
-            content = json.loads(path.read_bytes())
-            found = (content.pop("schema", None), content.pop("schema_version", None))
-            if found != (SCHEMA, SCHEMA_VERSION):
-                raise SureflowError(f"{path} has schema {found}; this version reads {(SCHEMA, SCHEMA_VERSION)}")
-            return cls(**content)
-        except (ValueError, TypeError, AttributeError) as error:
-            raise SureflowError(f"{path} is damaged: {error}; run the study again") from None
+        content = read_json(path)
+        if not isinstance(content, dict):
+            raise SureflowError(f"{path} is damaged: it holds no object; run the study again")
+        found = (content.pop("schema", None), content.pop("schema_version", None))
+        if found != (SCHEMA, SCHEMA_VERSION):
+            raise SureflowError(f"{path} has schema {shortened(found)}; this version reads {(SCHEMA, SCHEMA_VERSION)}")
+        return validated(cls, content, f"{path} is damaged")
 
 
 def _json(value: Any) -> str:

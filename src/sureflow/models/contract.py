@@ -139,7 +139,7 @@ class FittedModel(ABC):
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
         names = {item.name for item in fields(cls)}  # type: ignore[arg-type]
         if names != set(arrays):
-            raise SureflowError(f"a {cls.__name__} has the arrays {sorted(names)}; found: {sorted(arrays)}")
+            raise SureflowError(f"{cls.__name__} has the arrays {sorted(names)}; found: {sorted(arrays)}")
         return cls(**arrays)
 
 

@@ -1,6 +1,5 @@
 """A stored study as its report reads it: rows found by name, maps, provenance, and names for people."""
 
-import json
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ import numpy as np
 from sureflow.errors import SureflowError
 from sureflow.evaluate.results import Results, Row
 from sureflow.report.reproductions import Reproduction, reproduction_of
+from sureflow.validation import read_json
 
 MAPS = "maps.npz"
 PROVENANCE = "provenance.json"
@@ -257,7 +257,8 @@ def _read_maps(path: Path) -> dict[str, np.ndarray]:
 def _read_provenance(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
-    try:
-        return dict(json.loads(path.read_bytes()))
-    except (OSError, ValueError, TypeError) as error:
-        raise SureflowError(f"{path} is damaged: {error}; run the study again") from None
+    found = read_json(path)
+    wanted = ("machine", "versions", "seconds")
+    if not isinstance(found, dict) or not all(isinstance(found.get(name) or {}, dict) for name in wanted):
+        raise SureflowError(f"{path} is damaged: {', '.join(wanted)} are not tables in it; run the study again")
+    return found

@@ -41,6 +41,7 @@ def overview(store: StoreReader) -> dict[str, Any]:
             "stream": None if header.stream is None else header.stream.kind,
             "status": {kind.name.lower(): int((status == kind).sum()) for kind in Status},
             "not_converged": _not_converged(store),
+            "interrupted": store.interrupted(),
             "numbers": _ranges(store),
             "made_by": header.made_by,
             "validity": _validity(store),
@@ -64,6 +65,8 @@ def _parameters(store: StoreReader) -> dict[str, dict[str, Any]]:
 def _mesh(store: StoreReader) -> dict[str, Any]:
     """Kind and size; cells of a structured block by direction, the fastest index first."""
     header, topology = store.header, store.topology
+    for case in np.flatnonzero(store.status())[:: 1 if store.is_moving else len(store)] if len(store) else ():
+        store.geometry(int(case))  # which may be damaged
     facts: dict[str, Any] = {"kind": topology.kind, "axes": list(header.axes), "location": header.location}
     if topology.shape is not None:
         facts["cells"] = list(reversed(topology.shape))
@@ -136,11 +139,16 @@ def remarks(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     for run in facts["not_converged"]:
         condition = ", ".join(f"{name}={value:g}" for name, value in run.items() if name != "status")
         found.append((run["status"], condition))
+    for case in facts["interrupted"]:
+        found.append(
+            ("interrupted", f"case {case} has fields but no status: compute it again, or restore it from a copy")
+        )
     for name, limit in facts["validity"].items():
         if limit["outside"]:
             lower = "lowest" in limit
             reach = f"down to {limit['lowest']:.3g}" if lower else f"up to {limit['highest']:.3g}"
-            runs = f"{limit['outside']} runs with {name.replace('_', ' ')} {'under' if lower else 'over'} {limit['limit']:g}"
+            quantity = LIMITS[name].quantity.partition("{")[0].strip() or name.replace("_", " ")
+            runs = f"{limit['outside']} runs with {quantity} {'under' if lower else 'over'} {limit['limit']:g}"
             found.append(("outside the model", f"{runs} ({reach}): {limit['meaning']}"))
     return found
 

@@ -1,9 +1,10 @@
 """The report of a study: one HTML file that needs nothing else, and its figures and tables as files beside it."""
 
 import base64
+import contextlib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from sureflow.data.disk import explain_writing
+from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 from sureflow.report.figures import save
 from sureflow.report.findings import Findings
@@ -21,6 +23,7 @@ from sureflow.report.sections import SECTIONS, Material
 from sureflow.report.study_figures import draw_study
 from sureflow.report.study_tables import all_tables, table_makers
 from sureflow.report.tabular import FORMATS, Table, parts, write_tables
+from sureflow.validation import shortened
 
 REPORT = "report.html"
 FIGURES, TABLES = "figures", "tables"
@@ -39,13 +42,25 @@ class Part(NamedTuple):
 def write_report(folder: Path) -> Path:
     """Make report.html, figures/ and tables/ of a study from its stored results; returns the page."""
     findings = Findings.read(folder)
-    figures, tables = draw_study(findings), all_tables(findings)
-    with explain_writing(folder):
+    with explain_contents(folder), explain_writing(folder):
+        figures, tables = draw_study(findings), all_tables(findings)
         pictures = _write_figures(figures, folder / FIGURES)
         _remove(folder / TABLES, table_makers(findings).keys() - tables.keys(), FORMATS)
         write_tables(tables.values(), folder / TABLES)
         write_atomically(folder / REPORT, render(findings, pictures, tables).encode())
     return folder / REPORT
+
+
+@contextlib.contextmanager
+def explain_contents(folder: Path) -> Iterator[None]:
+    """Results are rows of plain values that anyone may have edited: what no study writes is named, not traced."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
+        reason = shortened(f"{type(error).__name__}: {error}")
+        raise SureflowError(
+            f"{folder} holds results that no study writes ({reason}): restore them, or run the study again"
+        ) from error
 
 
 def _write_figures(figures: Mapping[str, Figure | None], folder: Path) -> dict[str, bytes]:

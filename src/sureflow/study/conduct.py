@@ -16,6 +16,7 @@ from sureflow.data.run_store import RunStore
 from sureflow.data.schema import first_difference
 from sureflow.errors import Exists, SureflowError
 from sureflow.evaluate.results import RESULTS
+from sureflow.failures import system_sentence
 from sureflow.files import write_atomically
 from sureflow.importers import open_file
 from sureflow.report.findings import MAPS
@@ -122,10 +123,7 @@ def explain_disk(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SureflowError(
-            f"{folder} cannot be written ({error.strerror or error}): what is finished is kept; make room or choose "
-            "another folder, and start again"
-        ) from error
+        raise SureflowError(system_sentence(error, folder, "; what is finished is kept")) from error
 
 
 def make_runs(study: Study, *, anew: bool) -> Path:

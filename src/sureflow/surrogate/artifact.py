@@ -29,7 +29,7 @@ from sureflow.surrogate.specification import Specification
 from sureflow.tensorfile import map_tensors, write_tensors
 from sureflow.uq.bars import Calibration, CalibrationFacts, Calibrations
 from sureflow.uq.domain import TrainingDomain
-from sureflow.validation import Section, parse_json, shortened, validated
+from sureflow.validation import Section, read_json, shortened, validated
 
 MANIFEST = "model.json"
 ARRAYS, BARS = "weights", "calibration"  # what the names of the two files of arrays begin with
@@ -174,7 +174,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if not path.is_file():
         lacks = f"it has no {path.name}" if path.parent.exists() else "there is no such folder"
         raise SureflowError(f"{path.parent} is not a trained model: {lacks}")
-    content = parse_json(path.read_bytes(), str(path))
+    content = read_json(path)
     if not isinstance(content, dict):
         raise SureflowError(f"{path} is damaged: it holds no object; train the model again")
     schema, version = content.get("schema"), content.get("schema_version")

@@ -145,8 +145,8 @@ def spell_out(given: Mapping[str, Any]) -> dict[str, Any]:
     """
     values = {key: value for key, value in given.items() if key not in NETWORK_KEYS}
     short = {key: given[key] for key in NETWORK_KEYS if given.get(key) is not None}
-    if values.get("coordinates") in FORMER_COORDINATES:
-        values["coordinates"] = FORMER_COORDINATES[values["coordinates"]]
+    if isinstance(values.get("coordinates"), str):
+        values["coordinates"] = FORMER_COORDINATES.get(values["coordinates"], values["coordinates"])
     model = values.get("model", {})
     if isinstance(model, ModelSettings | ComparisonSettings):
         _refuse_short(short, model.name)
@@ -187,7 +187,7 @@ def _network_parts(short: Mapping[str, Any], given: Mapping[str, Any]) -> dict[s
             other = "name" in beside and beside["name"] != inside.get("name")
             parts[key] = ({} if other else dict(inside)) | ({"name": default} if default else {}) | dict(beside)
         else:
-            parts[key] = beside or inside
+            parts[key] = beside if key in short else inside  # which validation refuses
     members = short.get("members", members)
     if isinstance(parts["sampler"], dict):
         named = {"name": "ensemble"} | parts["sampler"]
