@@ -25,7 +25,7 @@ LAYERS = [
     {"train"},
     {"uq"},
     {"surrogate"},
-    {"evaluate", "campaign", "export"},
+    {"evaluate", "campaign", "export", "explore"},
     {"report", "acquire", "serve"},
     {"study"},
     {"reproduction"},

@@ -14,12 +14,14 @@ import typer
 from sureflow.cli.calibrate import calibrate
 from sureflow.cli.curve import curve
 from sureflow.cli.evaluate import evaluate
+from sureflow.cli.explore import explore
 from sureflow.cli.generate import generate
 from sureflow.cli.import_files import import_files
 from sureflow.cli.info import info
 from sureflow.cli.predict import predict
 from sureflow.cli.report import report
 from sureflow.cli.runs import add, join, split
+from sureflow.cli.serve import serve
 from sureflow.cli.solve import solve
 from sureflow.cli.stopping import heard
 from sureflow.cli.study import study
@@ -54,7 +56,7 @@ def stoppable(command: Callable[..., None]) -> Callable[..., None]:
 PLAIN = {"no_args_is_help": True, "add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 
 app = typer.Typer(name="sureflow", **PLAIN)
-for command in (solve, generate, info, train, calibrate, predict, evaluate, curve, study, report):
+for command in (solve, generate, info, train, calibrate, predict, evaluate, explore, serve, curve, study, report):
     app.command()(stoppable(command))
 app.command("import")(stoppable(import_files))
 stores = typer.Typer(help="Join, split and extend stores of runs.", **PLAIN)

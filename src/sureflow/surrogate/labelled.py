@@ -26,12 +26,18 @@ LEVEL = 0.9  # of the intervals that predictions carry
 
 def labelled_prediction(surrogate: Surrogate, answer: Answer, points: Points | None, *, single: bool) -> xarray.Dataset:
     """A prediction with names, units, coordinates and the verdict; a `single` condition has no dimension of cases."""
-    space, conditions = surrogate.space, answer.place.conditions
+    return labelled_arrays(surrogate, prediction_arrays(surrogate, answer), answer.place, points, single=single)
+
+
+def labelled_arrays(
+    surrogate: Surrogate, arrays: Mapping[str, np.ndarray], place: Place, points: Points | None, *, single: bool
+) -> xarray.Dataset:
+    """The same from arrays (case, variable, point) by what follows the name of a field in theirs."""
+    space, conditions = surrogate.space, place.conditions
     dims, shape = ("point",), (-1,)
     if points is None:
         dims, shape = value_dims(space.topology, space.location), value_shape(space.topology, space.location)
     case, cases = ((), ()) if single else (("case",), (len(conditions),))
-    arrays = _arrays(surrogate, answer)
     fields = {
         name + suffix: (
             (*case, *dims),
@@ -42,12 +48,12 @@ def labelled_prediction(surrogate: Surrogate, answer: Answer, points: Points | N
         for suffix, values in arrays.items()
     }
     explained = {"long_name": "distance outside the training domain, in widths of it"}
-    fields["extrapolation"] = (case, answer.place.distance.reshape(cases), explained)
+    fields["extrapolation"] = (case, place.distance.reshape(cases), explained)
     coordinates = _mesh(surrogate, conditions, points, single) | _parameters(surrogate, conditions, single)
-    return xarray.Dataset(fields, coordinates, {"verdict": answer.place.summary(), "bars": worth(surrogate)})
+    return xarray.Dataset(fields, coordinates, {"verdict": place.summary(), "bars": worth(surrogate)})
 
 
-def _arrays(surrogate: Surrogate, answer: Answer) -> dict[str, np.ndarray]:
+def prediction_arrays(surrogate: Surrogate, answer: Answer) -> dict[str, np.ndarray]:
     """What a prediction has of every field, by what follows its name."""
     found, own = answer.predictive, answer.raw.std
     std = found.std
@@ -125,7 +131,8 @@ def labelled_quantities(
     return found.isel(case=0) if single else found
 
 
-def _facts(surrogate: Surrogate) -> dict[str, str]:
+def facts(surrogate: Surrogate) -> dict[str, str]:
+    """What there is to know about a model, by name."""
     domain = surrogate.domain
     ranges = zip(surrogate.header.parameters, domain.lower, domain.upper, strict=True)
     fields = (f"{item.name} ({item.unit})" if item.unit else item.name for item in surrogate.header.fields)
@@ -147,10 +154,10 @@ def _contender(row: Mapping) -> str:
 
 def description(surrogate: Surrogate) -> str:
     """A paragraph about a model."""
-    facts = _facts(surrogate)
-    width = max(map(len, facts)) + 2
-    return "\n".join(f"{name:<{width}}{value}" for name, value in facts.items())
+    found = facts(surrogate)
+    width = max(map(len, found)) + 2
+    return "\n".join(f"{name:<{width}}{value}" for name, value in found.items())
 
 
 def description_html(surrogate: Surrogate) -> str:
-    return facts_html(_facts(surrogate))
+    return facts_html(facts(surrogate))

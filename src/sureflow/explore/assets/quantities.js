@@ -1,0 +1,52 @@
+// What engineers read off a flow around a body, as sureflow.physics.quantities does.
+
+class Quantities {
+  constructor(header, payload) {
+    Object.assign(this, header);
+    const wall = payload.array("wall_nodes").data, axis = payload.array("axis_centers").data;
+    this.n = wall.length / 2 - 1;
+    this.faces = Array.from({ length: this.n }, (_, i) => {
+      const [x0, r0, x1, r1] = wall.slice(2 * i, 2 * i + 4), size = Math.hypot(x1 - x0, r1 - r0);
+      const normal = [-(r1 - r0) / size, (x1 - x0) / size];
+      return { middle: [(x0 + x1) / 2, (r0 + r1) / 2], normal, area: 2 * Math.PI * (r0 + r1) / 2 * -(r1 - r0),
+        angle: Math.acos(Math.max(-1, Math.min(1, -normal[0]))) * 180 / Math.PI };
+    });
+    this.axis = Array.from({ length: axis.length / 2 }, (_, j) => [axis[2 * j], axis[2 * j + 1]]);
+    const x = wall[2] - wall[0], r = wall[3];
+    this.nose = (x * x + r * r) / (2 * x);
+    this.base = Math.PI * wall[wall.length - 1] ** 2;
+    // The cells along the wall, then those along the axis.
+    this.region = { name: "quantities", points: payload.array("quantity_points").data };
+  }
+
+  // Density and temperature over the region, and the free stream.
+  values(density, temperature, [velocity, free, cold]) {
+    const pressure = density.map((value, i) => value * this.gas_constant * temperature[i]);
+    const wall = pressure.slice(0, this.n), axis = pressure.slice(this.n), still = free * this.gas_constant * cold;
+    const stagnation = (9 * wall[0] - wall[1]) / 8;
+    return this.names.map((name) => {
+      if (name === "stand_off") return this.standOff(axis, still);
+      if (name === "stagnation_pressure") return stagnation;
+      if (name === "drag_coefficient_pressure")
+        return -this.faces.reduce((sum, face, i) => sum + (wall[i] - still) * face.area, 0) / (0.5 * free * velocity ** 2 * this.base);
+      const angle = Number(name.split("_").pop());
+      return (interpolated(angle, [0, ...this.faces.map((face) => face.angle)], [stagnation, ...wall]) - still) / (stagnation - still);
+    });
+  }
+
+  standOff(p, still) {
+    const half = 0.5 * (still + Math.max(...p));
+    let inner = p.length - 2;
+    for (let j = p.length - 2; j >= 0; j--) if (p[j] >= half) { inner = j; break; }
+    const share = Math.max(0, Math.min(1, (p[inner] - half) / Math.max(p[inner] - p[inner + 1], 1e-30)));
+    const { middle, normal } = this.faces[0];
+    const place = [0, 1].map((a) => this.axis[inner][a] * (1 - share) + this.axis[inner + 1][a] * share);
+    return ((place[0] - middle[0]) * normal[0] + (place[1] - middle[1]) * normal[1]) / this.nose;
+  }
+}
+
+function interpolated(at, xs, ys) {
+  if (at <= xs[0]) return ys[0];
+  for (let i = 1; i < xs.length; i++) if (at <= xs[i]) return ys[i - 1] + (ys[i] - ys[i - 1]) * (at - xs[i - 1]) / (xs[i] - xs[i - 1]);
+  return ys[ys.length - 1];
+}

@@ -1,0 +1,78 @@
+"""Models in closed form: what turns the inputs of a model into its mean and the parts of its bars, in normalized space.
+
+A model that has no form here, or whose scaling has none, is tabulated instead (`sureflow.explore.tabulated`).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sureflow.explore.program import Value, join
+from sureflow.models.pod_gp import WIDE
+from sureflow.predictive import DISCREPANCY, EPISTEMIC
+from sureflow.registry import Registry
+
+
+class Form(NamedTuple):
+    """A prediction in normalized space as values of a program."""
+
+    mean: Value
+    parts: Mapping[str, Value]
+
+
+# By the name of the model: the fitted model and its inputs in, the form out.
+FORMS: Registry[Callable[[Any, Value], Form]] = Registry("closed form")
+
+
+def interpolation(fitted: Any, inputs: Value) -> Form:
+    """Weights of the runs, and a spread of what was missed at the nearest ones (`models.interpolation`)."""
+    x = inputs.pick(*np.flatnonzero(fitted.varying > 0))
+    n_runs, n_varying = fitted.nodes.shape
+    away = x.distance(fitted.nodes)
+    terms = join(away**3, x.program.constant(np.ones(1)), x)
+    power = (-terms.quadratic(fitted.inverse)).root()
+    nearest, width = away.smallest(), away.smallest(min(2 * (n_varying + 1), n_runs) - 1)
+    shares = ((nearest**2 - away**2) / (width**2) * 0.5).exponential()
+    variance = (shares / shares.sum()).rows(np.asarray(fitted.residuals, float) ** 2, relative=True)
+    mean = terms.times(fitted.inverse[:, :n_runs]).rows(fitted.fields)
+    return Form(mean, {EPISTEMIC: variance.root() * power})
+
+
+def pod_gp(fitted: Any, inputs: Value) -> Form:
+    """A Gaussian process for every coefficient of the modes (`models.pod_gp`)."""
+    x = inputs.pick(*np.flatnonzero(fitted.varying > 0))
+    location, variance = x.process(fitted.inputs, fitted.coefficients, fitted.logarithms, WIDE)
+    one, scale = x.program.constant(np.ones(1)), x.program.constant(fitted.scale)
+    mean = join(one, location * scale).rows(np.concatenate([fitted.mean[None], fitted.modes]))
+    epistemic = (variance * scale**2).rows(fitted.modes**2, relative=True).root()
+    return Form(mean, {EPISTEMIC: epistemic, DISCREPANCY: one.rows(fitted._discrepancy[None], relative=True)})
+
+
+def pod_deeponet(fitted: Any, inputs: Value) -> Form:
+    """A small network for every member, which gives the coefficients of the modes (`models.pod_deeponet`)."""
+    one = inputs.program.constant(np.ones(1))
+    line, scale = join(one, inputs).times(fitted.line), inputs.program.constant(fitted.scale)
+
+    def layer(x: Value, weights: np.ndarray, bias: np.ndarray) -> Value:
+        return join(x, one).times(np.vstack([weights.T, bias]))
+
+    members = []
+    for member in range(len(fitted.first)):
+        hidden = layer(inputs, fitted.first[member], fitted.first_bias[member]).tanh()
+        hidden = layer(hidden, fitted.hidden[member], fitted.hidden_bias[member]).tanh()
+        members.append(line + layer(hidden, fitted.last[member], fitted.last_bias[member]) * scale)
+    average = members[0]
+    for other in members[1:]:
+        average = average + other
+    average = average * (1 / len(members))
+    away = join(*(member - average for member in members))
+    mean = join(one, average).rows(np.concatenate([fitted.mean[None], fitted.modes]))
+    return Form(
+        mean, {EPISTEMIC: away.spread(fitted.modes), DISCREPANCY: one.rows(fitted.truncation[None], relative=True)}
+    )
+
+
+FORMS.register("interpolation", interpolation)
+FORMS.register("pod-gp", pod_gp)
+FORMS.register("pod-deeponet", pod_deeponet)

@@ -1,0 +1,213 @@
+"""The explorer of a model: one HTML file that needs no server, no network and nothing else."""
+
+import base64
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment
+from markupsafe import Markup
+from matplotlib import colormaps
+
+from sureflow.data.disk import explain_writing
+from sureflow.data.labels import LONG_NAMES
+from sureflow.errors import Exists, SureflowError
+from sureflow.explore.answers import closed_program, has_closed_form
+from sureflow.explore.packing import Packing, restored
+from sureflow.explore.program import Program
+from sureflow.explore.surfaces import corner_places, drawn
+from sureflow.files import write_atomically
+from sureflow.surrogate.labelled import LEVEL, facts, worth
+from sureflow.surrogate.model import Surrogate
+
+SCRIPTS = ("program.js", "view.js", "chart.js", "quantities.js", "source.js", "app.js")
+COLORS = ("viridis", "cividis", "magma", "inferno", "gray")  # lightness grows along all of them
+RADIUS = "r"  # an axis of this name is the distance from an axis of symmetry
+BEYOND = 0.25  # how far sliders go beyond the training runs, in widths of their range
+DENSITY_UNIT = "kg/m3"
+
+
+def write_explorer(surrogate: Surrogate, path: Path, *, title: str = "", overwrite: bool = False) -> None:
+    """Write the page of a model."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise SureflowError(f"{path} must end in .html: the explorer is a page")
+    if path.exists() and not overwrite:
+        raise Exists(f"{path} exists: choose another name, or allow it to be replaced")
+    content = explorer(surrogate, title).encode()
+    with explain_writing(path.parent):
+        write_atomically(path, content)
+
+
+def explorer(surrogate: Surrogate, title: str = "") -> str:
+    """The page of a model, which evaluates it in the browser."""
+    if not has_closed_form(surrogate):
+        raise SureflowError(f"a {surrogate.model_name} cannot be put into a page: serve it instead")
+    packing = Packing()
+    program = closed_program(surrogate)
+    header = {**described(surrogate, packing), "program": packed(program, packing), "check": ""}
+    return rendered(header, packing, title or f"{surrogate.model_name} of {len(surrogate.domain.parameters)} runs")
+
+
+def rendered(header: dict[str, Any], packing: Packing, title: str) -> str:
+    """The page with everything in it."""
+    assets = resources.files("sureflow.explore") / "assets"
+    texts = {name: (assets / name).read_text(encoding="utf-8") for name in ("page.html", "style.css", *SCRIPTS)}
+    header = {**header, "arrays": packing.arrays, "rows": packing.rows}
+    return (
+        Environment(autoescape=True)
+        .from_string(texts["page.html"])
+        .render(
+            title=title,
+            style=Markup(texts["style.css"]),
+            script=Markup("\n".join(texts[name] for name in SCRIPTS)),
+            # Inside of a script only its end could be misread.
+            header=Markup(json.dumps(header, allow_nan=False).replace("<", "\\u003c")),
+            payload=Markup(packing.text()),
+        )
+    )
+
+
+def packed(program: Program, packing: Packing) -> dict[str, Any]:
+    """A program for the header of the page, with its arrays in the packing."""
+    for name, array in program.arrays.items():
+        packing.add(name, array)
+    for name, rows in program.rows.items():
+        packing.add_rows(name, rows, relative=name in program.relative)
+    steps = [
+        {"op": step.op, "inputs": step.inputs, "arrays": dict(step.arrays), "settings": dict(step.settings)}
+        for step in program.steps
+    ]
+    return {"steps": steps, "outputs": program.outputs}
+
+
+def as_read(program: Program) -> Program:
+    """The program with its rows as a page reads them."""
+    read = Program()
+    read.__dict__.update(program.__dict__)
+    read.rows = {name: restored(rows, relative=name in program.relative) for name, rows in program.rows.items()}
+    return read
+
+
+def described(surrogate: Surrogate, packing: Packing) -> dict[str, Any]:
+    """Everything about a model but its program."""
+    space, header, domain = surrogate.space, surrogate.header, surrogate.domain
+    surface = drawn(space)
+    packing.add("triangles", surface.triangles.ravel().astype(np.int32))
+    packing.add("owners", surface.owners.astype(np.int32))
+    packing.add("runs", domain.parameters)
+    places = corner_places(space)
+    if places is not None:
+        packing.add("places", places[surface.nodes].ravel())
+    palette = np.stack([np.rint(255 * colormaps[name](np.arange(256))[:, :3]) for name in COLORS]).astype(np.uint8)
+    return {
+        "subtitle": f"{worth(surrogate)[:1].upper()}{worth(surrogate)[1:]}.",
+        "facts": facts(surrogate),
+        "parameters": _parameters(surrogate),
+        "fields": [
+            {
+                "name": one.name,
+                "unit": one.unit,
+                "label": LONG_NAMES.get(one.name, one.name),
+                "logarithmic": one.unit == DENSITY_UNIT,
+            }
+            for one in header.fields
+        ],
+        "axes": [{"name": name, "unit": header.axis_unit} for name in header.axes],
+        "revolved": len(header.axes) == 2 and header.axes[1] == RADIUS,
+        "location": space.location if space.topology.kind != "points" else "points",
+        "values": space.n_points,
+        "places": None if places is None else "places",
+        "moving": places is None,
+        "lines": _lines(surrogate, packing),
+        "bands": _bands(surrogate),
+        "quantities": _quantities(surrogate, packing),
+        "domain": {
+            "names": surrogate.parameter_names,
+            "reach": surrogate.trusted_domain.reach,
+            "box": [{"low": low, "high": high} for low, high in zip(domain.lower, domain.upper, strict=True)],
+        },
+        "colors": {"names": COLORS, "bytes": base64.b64encode(palette.tobytes()).decode()},
+    }
+
+
+def _parameters(surrogate: Surrogate) -> list[dict[str, Any]]:
+    """Names, units and ranges: of the runs, of the sliders, and beyond which nothing is computed."""
+    domain, limits = surrogate.domain, surrogate.header.limits
+    found = []
+    for column, parameter in enumerate(surrogate.header.parameters):
+        low, high = float(domain.lower[column]), float(domain.upper[column])
+        floor, ceiling = limits.get(parameter.name, (-np.inf, np.inf))
+        floor, ceiling = max(floor, low / 100 if parameter.scale == "log" else -np.inf), ceiling
+        width = high - low or abs(high) or 1.0
+        least, most = max(floor, low - BEYOND * width), min(ceiling, high + BEYOND * width)
+        found.append(
+            {"name": parameter.name, "unit": parameter.unit, "low": low, "high": high, "least": least, "most": most}
+            | {"lowest": max(floor, low - 2 * width), "farthest": min(ceiling, high + 2 * width)}
+            | {"start": 0.5 * (low + high)}
+        )
+    return found
+
+
+def _bands(surrogate: Surrogate) -> list[dict[str, Any]]:
+    """The bars that can be shown: standard deviations, and intervals where they were calibrated."""
+    if surrogate.calibration is None and not surrogate.predictor.fitted.has_samples:
+        return []
+    found: list[dict[str, Any]] = [{"name": "std", "label": "standard deviation", "short": "std", "factors": None}]
+    if surrogate.calibration is not None:
+        fitted = surrogate.calibration.fields
+        kinds = (
+            ("interval90", fitted.factors, "90 % of the points"),
+            ("band90", fitted.band_factors, "90 %, all points at once"),
+        )
+        for name, table, label in kinds:
+            if np.isfinite(table[LEVEL]).all():
+                found.append({"name": name, "label": label, "short": label, "factors": list(table[LEVEL])})
+    return found
+
+
+def _lines(surrogate: Surrogate, packing: Packing) -> list[dict[str, Any]]:
+    """Along the wall and along the stagnation line of a block around a body."""
+    space = surrogate.space
+    if not space.is_plane_block or space.geometry is None:
+        return []
+    shape = space.topology.shape
+    assert shape is not None
+    number = np.arange(space.n_points).reshape(shape)
+    unit = f" ({surrogate.header.axis_unit})" if surrogate.header.axis_unit else ""
+    found = []
+    for name, label, points in (
+        ("wall", "along the wall", number[0]),
+        ("stagnation", "along the stagnation line", number[:, 0]),
+    ):
+        places = space.geometry.points[points]
+        arc = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(places, axis=0), axis=1))])
+        packing.add(f"line.{name}.x", arc)
+        packing.add(f"line.{name}.points", points.astype(np.int32))
+        axis = ("distance along the wall" if name == "wall" else "distance from the wall") + unit
+        found.append(
+            {"name": name, "label": label, "axis": axis, "x": f"line.{name}.x", "points": f"line.{name}.points"}
+        )
+    return found
+
+
+def _quantities(surrogate: Surrogate, packing: Packing) -> dict[str, Any] | None:
+    """What is read off the fields of a perfect gas around a body on a mesh that all runs share."""
+    observer, space = surrogate.observer, surrogate.space
+    if observer is None or observer.gas.model != "perfect" or space.geometry is None:
+        return None
+    shape, geometry = space.topology.shape, space.geometry
+    assert shape is not None
+    x, r = (geometry.grid(axis, shape) for axis in (0, 1))
+    centers = np.stack([0.25 * (n[1:, 1:] + n[1:, :-1] + n[:-1, 1:] + n[:-1, :-1])[:, 0] for n in (x, r)], axis=1)
+    packing.add("wall_nodes", np.column_stack([x[0], r[0]]).ravel())
+    packing.add("axis_centers", centers.ravel())
+    number = np.arange(space.n_points).reshape(shape)
+    packing.add("quantity_points", np.concatenate([number[0], number[:, 0]]).astype(np.int32))
+    return {
+        "names": [quantity.name for quantity in observer.quantities],
+        "units": [quantity.unit for quantity in observer.quantities],
+        "gas_constant": float(observer.gas.gas_constant),  # type: ignore[attr-defined]
+        "variables": [surrogate.names.index("rho"), surrogate.names.index("T")],
+    }

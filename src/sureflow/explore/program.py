@@ -1,0 +1,261 @@
+"""Numeric programs: what a browser has to compute for a prediction, as a short list of steps on arrays.
+
+A program leads from the parameters of one condition to small vectors (inputs, weights, bars of quantities) and from these to
+fields. Steps are recorded by writing the formula once with `Value`s, which behave like arrays:
+
+    distance = x.distance(nodes)
+    weights = join(distance**3, one, x).times(inverse)
+    mean = weights.rows(fields)
+
+`Program.run` evaluates the steps with NumPy, for many conditions at once; `assets/program.js` does so in the browser. Small
+values are (case, n) here; fields are (case, variable, point), and a small value that meets a field holds one number for all
+variables or one for each.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import cho_factor, cho_solve
+from scipy.spatial.distance import cdist
+
+Small = Float[np.ndarray, "case _"]
+Numbers = Float[np.ndarray, "..."]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation on the results of earlier steps, with constant arrays and settings of its own."""
+
+    op: str
+    inputs: tuple[int, ...] = ()
+    arrays: Mapping[str, str] = field(default_factory=dict)  # argument -> name of an array of the program
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Program:
+    """Steps in order, the arrays they use, and the steps whose results have names."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.arrays: dict[str, np.ndarray] = {}
+        self.rows: dict[str, Float[np.ndarray, "row variable point"]] = {}
+        self.relative: set[str] = set()  # names of rows whose relative size counts
+        self.outputs: dict[str, int] = {}
+        self._names: dict[bytes, str] = {}
+
+    def add(self, op: str, *inputs: "Value", arrays: Mapping[str, Numbers] | None = None, **settings: Any) -> "Value":
+        named = {key: self._keep(self.arrays, array, "array") for key, array in (arrays or {}).items()}
+        self.steps.append(Step(op, tuple(value.index for value in inputs), named, settings))
+        return Value(self, len(self.steps) - 1)
+
+    def parameters(self) -> "Value":
+        return self.add("parameters")
+
+    def constant(self, numbers: Numbers) -> "Value":
+        return self.add("constant", arrays={"values": np.atleast_1d(np.asarray(numbers, float)).ravel()})
+
+    def keep_rows(self, rows: Float[np.ndarray, "row variable point"], *, relative: bool) -> str:
+        """The name of rows of fields."""
+        name = self._keep(self.rows, rows, "rows")
+        self.relative |= {name} if relative else set()
+        return name
+
+    def name(self, **outputs: "Value") -> None:
+        self.outputs |= {name: value.index for name, value in outputs.items()}
+
+    def _keep(self, place: dict[str, np.ndarray], array: np.ndarray, kind: str) -> str:
+        """The name of an array; equal ones are kept once."""
+        kept = np.ascontiguousarray(array, float)
+        key = hashlib.sha256(kept.tobytes()).digest() + repr((kind, kept.shape)).encode()
+        if key not in self._names:
+            self._names[key] = f"{kind}{len(place)}"
+            place[self._names[key]] = kept
+        return self._names[key]
+
+    def run(self, conditions: Small) -> dict[str, np.ndarray]:
+        """Every named output at conditions (case, parameter)."""
+        found: list[np.ndarray] = []
+        for step in self.steps:
+            arguments = [found[index] for index in step.inputs]
+            arrays = {key: self.arrays[name] for key, name in step.arrays.items()}
+            if "rows" in step.settings:
+                arrays["rows"] = self.rows[step.settings["rows"]]
+            others = {key: value for key, value in step.settings.items() if key != "rows"}
+            if step.op == "parameters":
+                found.append(np.asarray(conditions, float))
+            elif step.op == "constant":
+                found.append(np.broadcast_to(arrays["values"], (len(conditions), arrays["values"].size)))
+            else:
+                found.append(OPERATIONS[step.op](*_of_one_kind(step.op, arguments), **arrays, **others))
+        return {name: found[index] for name, index in self.outputs.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """The result of a step, in a formula."""
+
+    program: Program
+    index: int
+
+    def _with(self, op: str, other: "Value | float", *, turned: bool = False) -> "Value":
+        second = other if isinstance(other, Value) else self.program.constant(np.array([other]))
+        return self.program.add(op, *((second, self) if turned else (self, second)))
+
+    def __add__(self, other: "Value | float") -> "Value":
+        return self._with("add", other)
+
+    def __sub__(self, other: "Value | float") -> "Value":
+        return self._with("subtract", other)
+
+    def __mul__(self, other: "Value | float") -> "Value":
+        return self._with("multiply", other)
+
+    def __truediv__(self, other: "Value | float") -> "Value":
+        return self._with("divide", other)
+
+    def __rsub__(self, other: float) -> "Value":
+        return self._with("subtract", other, turned=True)
+
+    def __rtruediv__(self, other: float) -> "Value":
+        return self._with("divide", other, turned=True)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __neg__(self) -> "Value":
+        return self * -1.0
+
+    def __pow__(self, exponent: float) -> "Value":
+        return self.program.add("power", self, exponent=float(exponent))
+
+    def exponential(self) -> "Value":
+        return self.program.add("exp", self)
+
+    def logarithm(self) -> "Value":
+        return self.program.add("log", self)
+
+    def root(self) -> "Value":
+        """The square root; 0 where rounding made the value negative."""
+        return self.program.add("sqrt", self)
+
+    def tanh(self) -> "Value":
+        return self.program.add("tanh", self)
+
+    def at_least(self, other: "Value | float") -> "Value":
+        return self._with("maximum", other)
+
+    def at_most(self, other: "Value | float") -> "Value":
+        return self._with("minimum", other)
+
+    def sum(self) -> "Value":
+        return self.program.add("sum", self)
+
+    def smallest(self, rank: int = 0) -> "Value":
+        """The number with this rank, from the smallest on."""
+        return self.program.add("smallest", self, rank=int(rank))
+
+    def pick(self, *columns: int | np.integer) -> "Value":
+        return self.program.add("pick", self, columns=[int(column) for column in columns])
+
+    def times(self, matrix: Float[np.ndarray, "number column"]) -> "Value":
+        return self.program.add("times", self, arrays={"matrix": matrix})
+
+    def quadratic(self, matrix: Float[np.ndarray, "number number"]) -> "Value":
+        """x' A x."""
+        return self.program.add("quadratic", self, arrays={"matrix": matrix})
+
+    def distance(self, nodes: Float[np.ndarray, "node number"]) -> "Value":
+        return self.program.add("distance", self, arrays={"nodes": nodes})
+
+    def table(self, at: Float[np.ndarray, " entry"], values: Float[np.ndarray, "entry column"]) -> "Value":
+        """Columns of a table, linear between its entries and beyond them."""
+        return self.program.add("table", self, arrays={"at": at, "values": values})
+
+    def process(self, nodes: Numbers, targets: Numbers, logarithms: Numbers, wide: float) -> tuple["Value", "Value"]:
+        """Mean and variance of Gaussian processes with Matern-5/2 kernels, one for every row of the targets."""
+        arrays = {"nodes": nodes, "targets": targets, "logarithms": logarithms}
+        both = self.program.add("process", self, arrays=arrays, wide=float(wide))
+        count = len(targets)
+        return both.pick(*range(count)), both.pick(*range(count, 2 * count))
+
+    def rows(self, rows: Float[np.ndarray, "row variable point"], *, relative: bool = False) -> "Value":
+        """The field sum_k x_k row_k; `relative` where the relative size of the rows counts, which are positive then."""
+        return self.program.add("combine", self, rows=self.program.keep_rows(rows, relative=relative))
+
+    def spread(self, rows: Float[np.ndarray, "row variable point"]) -> "Value":
+        """The field sqrt(mean over m of (sum_k x_mk row_k)^2), of numbers (m, k) in one vector."""
+        return self.program.add("spread", self, rows=self.program.keep_rows(rows, relative=False))
+
+
+def join(*values: Value) -> Value:
+    """Small values one after the other."""
+    return values[0].program.add("join", *values)
+
+
+def _of_one_kind(op: str, arguments: list[np.ndarray]) -> list[np.ndarray]:
+    """Small values that meet fields get an axis of points."""
+    if op in FIELDS_OF_SMALL or not any(argument.ndim == 3 for argument in arguments):
+        return arguments
+    return [argument if argument.ndim == 3 else argument[:, :, None] for argument in arguments]
+
+
+def _table(x: Small, at: np.ndarray, values: np.ndarray) -> Small:
+    low = np.clip(np.searchsorted(at, x[:, 0], side="right") - 1, 0, len(at) - 2)
+    share = ((x[:, 0] - at[low]) / (at[low + 1] - at[low]))[:, None]
+    return (1 - share) * values[low] + share * values[low + 1]
+
+
+def _matern(distance: np.ndarray) -> np.ndarray:
+    scaled = np.sqrt(5.0) * distance
+    return (1 + scaled + scaled**2 / 3) * np.exp(-scaled)
+
+
+def _process(x: Small, nodes: np.ndarray, targets: np.ndarray, logarithms: np.ndarray, wide: float) -> Small:
+    columns = []
+    for target, (amplitude, noise, *lengths) in zip(targets, logarithms, strict=True):
+        scale = np.exp(-np.asarray(lengths))
+
+        def kernel(a: np.ndarray, b: np.ndarray, scale: np.ndarray = scale, amplitude: float = amplitude) -> np.ndarray:
+            return np.exp(amplitude) * _matern(cdist(a * scale, b * scale)) + wide * (1 + a @ b.T)
+
+        factor = cho_factor(kernel(nodes, nodes) + np.exp(noise) * np.eye(len(nodes)), lower=True)
+        across = kernel(x, nodes)
+        prior = np.exp(amplitude) + wide * (1 + (x**2).sum(axis=1))
+        variance = prior - (across * cho_solve(factor, across.T).T).sum(axis=1)
+        columns.append((across @ cho_solve(factor, target), np.maximum(variance, 0.0)))
+    return np.concatenate([np.stack(kind, axis=1) for kind in zip(*columns, strict=True)], axis=1)
+
+
+def _spread(x: Small, rows: Float[np.ndarray, "row variable point"]) -> Float[np.ndarray, "case variable point"]:
+    weights = x.reshape(len(x), -1, len(rows))
+    return np.sqrt((np.einsum("cmk,kvp->cmvp", weights, rows) ** 2).mean(axis=1))
+
+
+FIELDS_OF_SMALL = ("combine", "spread")
+OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "power": lambda x, exponent: x**exponent,
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": lambda x: np.sqrt(np.maximum(x, 0.0)),
+    "tanh": np.tanh,
+    "sum": lambda x: x.sum(axis=1, keepdims=True),
+    "smallest": lambda x, rank: np.sort(x, axis=1)[:, rank : rank + 1],
+    "pick": lambda x, columns: x[:, columns],
+    "join": lambda *values: np.concatenate(values, axis=1),
+    "times": lambda x, matrix: x @ matrix,
+    "quadratic": lambda x, matrix: np.einsum("ci,ij,cj->c", x, matrix, x)[:, None],
+    "distance": lambda x, nodes: cdist(x, nodes),
+    "table": _table,
+    "process": _process,
+    "combine": lambda x, rows: np.einsum("ck,kvp->cvp", x, rows),
+    "spread": _spread,
+}

@@ -1,0 +1,100 @@
+"""Requests in flight share one evaluation of the model: they are gathered, computed together, and kept for the next one."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Condition = tuple[float, ...]
+Result = Mapping[str, np.ndarray]  # arrays of one condition
+Compute = Callable[[np.ndarray], Sequence[Result]]  # conditions (case, parameter) in, a result of each out
+
+
+@dataclass
+class Kept:
+    """The results of the last conditions, as many as fit into a number of bytes."""
+
+    most: int
+    size: int = 0
+    results: OrderedDict[Condition, Result] = field(default_factory=OrderedDict)
+
+    def get(self, condition: Condition) -> Result | None:
+        found = self.results.get(condition)
+        if found is not None:
+            self.results.move_to_end(condition)
+        return found
+
+    def add(self, condition: Condition, result: Result) -> None:
+        if condition in self.results:
+            return
+        self.results[condition] = result
+        self.size += _bytes(result)
+        while self.size > self.most:
+            _, old = self.results.popitem(last=False)
+            self.size -= _bytes(old)
+
+
+class Gathering:
+    """Conditions of many requests, evaluated a batch at a time in one thread of their own.
+
+    While a batch is computed, the conditions that arrive wait and make up the next one; nobody waits for a batch to fill.
+    """
+
+    def __init__(self, compute: Compute, *, most: int, kept_bytes: int):
+        self.compute, self.most = compute, most
+        self.kept = Kept(kept_bytes)
+        self.thread = ThreadPoolExecutor(1)
+        self.waiting: dict[Condition, asyncio.Future[Result]] = {}
+        self.queue: list[Condition] = []
+        self.task: asyncio.Task[None] | None = None
+        self.batches = self.computed = self.found = 0
+
+    async def results(self, conditions: np.ndarray) -> list[Result]:
+        """The result of every condition, from what is kept or from a batch."""
+        return await asyncio.gather(*(self._one(tuple(map(float, row))) for row in conditions))
+
+    async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Something else that needs the model, between two batches."""
+        return await asyncio.get_running_loop().run_in_executor(self.thread, function, *arguments)
+
+    async def _one(self, condition: Condition) -> Result:
+        kept = self.kept.get(condition)
+        if kept is not None:
+            self.found += 1
+            return kept
+        if condition not in self.waiting:
+            self.waiting[condition] = asyncio.get_running_loop().create_future()
+            self.queue.append(condition)
+            if self.task is None or self.task.done():
+                self.task = asyncio.create_task(self._work())
+        # One request that gives up must not take the condition from the others.
+        return await asyncio.shield(self.waiting[condition])
+
+    async def _work(self) -> None:
+        while self.queue:
+            batch, self.queue = self.queue[: self.most], self.queue[self.most :]
+            futures = [self.waiting[condition] for condition in batch]
+            try:
+                results = await self.call(self.compute, np.array(batch))
+            except Exception as error:
+                for future in futures:
+                    future.set_exception(error)
+                    future.exception()  # whoever asked may have gone
+            else:
+                self.batches, self.computed = self.batches + 1, self.computed + len(batch)
+                for condition, future, result in zip(batch, futures, results, strict=True):
+                    self.kept.add(condition, result)
+                    future.set_result(result)
+            for condition in batch:
+                del self.waiting[condition]
+
+    def close(self) -> None:
+        self.thread.shutdown(wait=False, cancel_futures=True)
+
+
+def _bytes(result: Result) -> int:
+    return sum(array.nbytes for array in result.values())

@@ -1,0 +1,69 @@
+"""Runs the service on this machine: loads the models, takes the port, and stops gracefully."""
+
+import logging
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+import uvicorn
+
+from sureflow.errors import SureflowError
+from sureflow.serve.served_model import Limits
+from sureflow.serve.service import create_app
+from sureflow.surrogate.artifact import load
+from sureflow.surrogate.model import Surrogate
+
+SHORTEST_TOKEN = 16
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def load_models(folders: Sequence[Path]) -> dict[str, Surrogate]:
+    """Models by the names of their folders."""
+    models: dict[str, Surrogate] = {}
+    for folder in folders:
+        name = folder.resolve().name
+        if name in models:
+            raise SureflowError(f"two models have the name {name!r}: rename the folder of one of them")
+        models[name] = load(folder)
+    return models
+
+
+def require_token(token: str | None, host: str) -> None:
+    """Refuse a token that can be guessed, and other machines without one."""
+    if token is not None and len(token) < SHORTEST_TOKEN:
+        raise SureflowError(f"the token has {len(token)} characters: give at least {SHORTEST_TOKEN}, drawn at random")
+    if token is None and host not in LOOPBACK:
+        raise SureflowError(
+            f"host={host} lets other machines ask this service: give it a token, or bind it to 127.0.0.1"
+        )
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket on the port, or a sentence about who has it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    taken = socket.socket(family, socket.SOCK_STREAM)
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        taken.bind((host, port))
+    except OSError as error:
+        taken.close()
+        raise SureflowError(f"port {port} of {host} cannot be used ({error.strerror}): choose another port") from None
+    return taken
+
+
+def host_models(models: dict[str, Surrogate], bound: socket.socket, *, token: str | None, limits: Limits) -> None:
+    """Answer requests until the process is told to stop; those in flight are answered first."""
+    logging.getLogger("sureflow.serve").setLevel(logging.INFO)
+    app = create_app(models, token=token, limits=limits)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        h11_max_incomplete_event_size=32_768,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=int(limits.seconds),
+        limit_concurrency=2000,
+        backlog=2048,
+    )
+    uvicorn.Server(config).run(sockets=[bound])

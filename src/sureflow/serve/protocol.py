@@ -1,0 +1,155 @@
+"""The Open Inference Protocol, version 2: inputs are the parameters, outputs the fields with their bars.
+
+Tensors come as JSON or, with the binary extension, after it: the header `Inference-Header-Content-Length` says where the
+JSON ends. https://github.com/kserve/open-inference-protocol
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import orjson
+from pydantic import BaseModel, ConfigDict, Field
+
+from sureflow.errors import SureflowError
+from sureflow.serve.gathering import Result
+from sureflow.serve.served_model import ServedModel
+
+DATATYPES = {
+    "FP32": np.dtype("<f4"),
+    "FP64": np.dtype("<f8"),
+    "INT32": np.dtype("<i4"),
+    "INT64": np.dtype("<i8"),
+    "INT16": np.dtype("<i2"),
+}
+LENGTH = "inference-header-content-length"
+# What follows the name of a field in that of an output.
+SUFFIXES = ("", "_std", "_interval90", "_band90")
+
+
+class Tensor(BaseModel):
+    """An input."""
+
+    model_config = ConfigDict(extra="ignore")
+    name: str
+    shape: list[int] = Field(max_length=4)
+    datatype: Literal["FP32", "FP64", "INT32", "INT64", "INT16"]
+    data: list[Any] | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+
+
+class WantedOutput(BaseModel):
+    """An output that is asked for."""
+
+    model_config = ConfigDict(extra="ignore")
+    name: str
+    parameters: dict[str, Any] = Field(default_factory=dict)
+
+
+class InferRequest(BaseModel):
+    """A request of predictions; the parameter `extrapolate` allows those that would be refused."""
+
+    model_config = ConfigDict(extra="ignore")
+    id: str = ""
+    inputs: list[Tensor] = Field(min_length=1, max_length=1000)
+    outputs: list[WantedOutput] | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+
+
+def conditions_of(served: ServedModel, request: InferRequest, rest: bytes) -> np.ndarray:
+    """Conditions from one tensor a parameter, of n values each."""
+    names = [tensor.name for tensor in request.inputs]
+    if len(set(names)) < len(names):
+        raise SureflowError("an input is given twice: give each parameter once")
+    return served.conditions({tensor.name: values for tensor, values in _tensors(request.inputs, rest)})
+
+
+def _tensors(inputs: Sequence[Tensor], rest: bytes) -> list[tuple[Tensor, np.ndarray]]:
+    """Values of every input, from the JSON or from the bytes after it, in order."""
+    found, place = [], 0
+    for tensor in inputs:
+        size = tensor.parameters.get("binary_data_size")
+        if size is None:
+            try:
+                values = np.asarray(tensor.data, float).ravel()
+            except (TypeError, ValueError):
+                raise SureflowError(f"the data of the input {tensor.name!r} must be numbers") from None
+        else:
+            if (
+                not isinstance(size, int)
+                or size < 0
+                or place + size > len(rest)
+                or size % DATATYPES[tensor.datatype].itemsize
+            ):
+                raise SureflowError(f"the binary data of the input {tensor.name!r} does not fit the body")
+            values = np.frombuffer(rest[place : place + size], DATATYPES[tensor.datatype]).astype(float)
+            place += size
+        count = 1
+        for length in tensor.shape:
+            count = count * length if 0 <= length <= 10**9 and count <= 10**9 else -1
+        if count != values.size:
+            raise SureflowError(f"the input {tensor.name!r} has {values.size} values, which is not its shape")
+        found.append((tensor, values))
+    return found
+
+
+def response(
+    served: ServedModel, request: InferRequest, results: Sequence[Result], verdicts: Sequence[str], bars: str
+) -> tuple[bytes, dict[str, str]]:
+    """Body and headers of an answer."""
+    available = outputs_of(served, results[0])
+    asked = [one.name for one in request.outputs] if request.outputs else list(available)
+    unknown = next((name for name in asked if name not in available), None)
+    if unknown is not None:
+        raise SureflowError(f"output {unknown[:100]!r} is not one of {', '.join(available)}")
+    everything = bool(request.parameters.get("binary_data_output", False))
+    binary = {one.name: one.parameters.get("binary_data", everything) for one in request.outputs or ()}
+    tensors: list[dict[str, Any]] = []
+    parts: list[bytes] = []
+    for name in asked:
+        variable, suffix = available[name]
+        values = np.stack([result[suffix][variable] for result in results]).astype("<f4")
+        tensor: dict[str, Any] = {"name": name, "shape": list(values.shape), "datatype": "FP32"}
+        if binary.get(name, everything):
+            parts.append(values.tobytes())
+            tensor["parameters"] = {"binary_data_size": values.nbytes}
+        else:
+            tensor["data"] = values.ravel()
+        tensors.append(tensor)
+    answer: dict[str, Any] = {
+        "model_name": served.name,
+        "model_version": "1",
+        "outputs": tensors,
+        "parameters": {"verdict": " | ".join(verdicts), "bars": bars},
+    }
+    if request.id:
+        answer["id"] = request.id
+    head = orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
+    if not parts:
+        return head, {"content-type": "application/json"}
+    return b"".join([head, *parts]), {"content-type": "application/octet-stream", LENGTH: str(len(head))}
+
+
+def outputs_of(served: ServedModel, result: Mapping[str, Any]) -> dict[str, tuple[int, str]]:
+    """The outputs by name: a variable and what follows its name."""
+    names = served.surrogate.names
+    return {name + suffix: (k, suffix) for suffix in SUFFIXES if suffix in result for k, name in enumerate(names)}
+
+
+def metadata(served: ServedModel) -> dict[str, Any]:
+    """What the protocol wants to know of a model."""
+    surrogate = served.surrogate
+    points = surrogate.space.n_points
+    suffixes = ["", "_std"] if surrogate.calibration is not None or surrogate.has_samples else [""]
+    outputs = [
+        {"name": name + suffix, "datatype": "FP32", "shape": [-1, points]}
+        for suffix in suffixes
+        for name in surrogate.names
+    ]
+    return {
+        "name": served.name,
+        "versions": ["1"],
+        "platform": "sureflow",
+        "inputs": [{"name": name, "datatype": "FP64", "shape": [-1]} for name in surrogate.parameter_names],
+        "outputs": outputs,
+    }

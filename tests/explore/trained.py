@@ -1,0 +1,29 @@
+"""Small trained models, one of every kind that the page knows in closed form."""
+
+from dataclasses import replace
+from functools import cache
+
+import kinds_of_runs
+import sureflow as sf
+import synthetic
+from sureflow.models.pod_deeponet import PodDeepONetSettings
+from sureflow.surrogate.model import Surrogate
+
+CLOSED = ("interpolation", "pod-gp", "pod-deeponet")
+
+
+@cache
+def trained(model: str) -> Surrogate:
+    """A model of the small bow shock; the bars of all kinds are those of the interpolation, whose folds are quick."""
+    if model == "interpolation":
+        return sf.fit(synthetic.runs(), model)
+    settings = PodDeepONetSettings(members=3, width=8, steps=200) if model == "pod-deeponet" else model
+    return replace(
+        sf.fit(synthetic.runs(), settings, calibrate=False), calibration=trained("interpolation").calibration
+    )
+
+
+@cache
+def of_kind(kind: str) -> Surrogate:
+    """An interpolation of runs on another kind of mesh."""
+    return sf.fit(kinds_of_runs.runs(kind), "interpolation", calibrate=False)

@@ -1,0 +1,136 @@
+"""The service, asked in this process."""
+
+import io
+import struct
+
+import numpy as np
+import orjson
+import pytest
+import xarray
+from starlette.testclient import TestClient
+
+from explore.trained import trained
+from sureflow.serve.served_model import Limits
+from sureflow.serve.service import create_app
+
+CONDITION = {"mach": 21.0, "altitude_km": 43.0}
+TOKEN = "a token of some length"
+
+
+@pytest.fixture(scope="module")
+def client():
+    with TestClient(create_app({"shock": trained("interpolation")})) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def wanted():
+    return trained("interpolation").predict(**CONDITION)
+
+
+def test_plain_prediction(client, wanted):
+    answer = client.get("/v1/predict", params=CONDITION).json()
+    assert answer["verdict"] == "inside"
+    assert answer["fields"]["T"]["unit"] == "K"
+    assert np.allclose(answer["fields"]["T"]["mean"], wanted["T"].values.ravel(), rtol=1e-6)
+    assert np.allclose(answer["fields"]["T"]["std"], wanted["T_std"].values.ravel(), rtol=1e-6)
+    drag = trained("interpolation").quantities(**CONDITION)
+    assert answer["quantities"]["stand_off"]["std"] == pytest.approx(drag["stand_off_std"].item())
+
+
+def test_binary_numbers(client, wanted):
+    body = client.get("/v1/predict", params={**CONDITION, "format": "binary", "fields": "rho"}).content
+    (length,) = struct.unpack("<I", body[:4])
+    header = orjson.loads(body[4 : 4 + length])
+    assert [one["name"] for one in header["arrays"]][:2] == ["rho", "rho_std"]
+    numbers = np.frombuffer(body[4 + length :], "<f4").reshape(len(header["arrays"]), -1)
+    assert np.allclose(numbers[0], wanted["rho"].values.ravel(), rtol=1e-6)
+
+
+def test_netcdf(client, wanted):
+    answer = client.post("/v1/predict", json={"parameters": CONDITION}, headers={"accept": "application/x-netcdf"})
+    with xarray.open_dataset(io.BytesIO(answer.content), engine="h5netcdf") as found:
+        assert np.allclose(found["T_std"], wanted["T_std"])
+        assert found.attrs["verdict"] == "inside"
+
+
+def test_vtk(client):
+    assert b"<VTKFile" in client.get("/v1/predict", params={**CONDITION, "format": "vtk"}).content[:200]
+
+
+def test_points(client):
+    body = {"parameters": {"mach": [20.0, 21.0], "altitude_km": 40.0}, "points": [[-0.5, 0.3], [-0.4, 0.5]]}
+    found = client.post("/v1/predict", json=body).json()["fields"]
+    wanted = trained("interpolation").predict(mach=[20.0, 21.0], altitude_km=40.0, points=body["points"])
+    assert np.allclose(found["T"], wanted["T"].values)
+
+
+def test_open_inference_protocol(client, wanted):
+    tensors = [{"name": name, "shape": [1], "datatype": "FP64", "data": [value]} for name, value in CONDITION.items()]
+    answer = client.post("/v2/models/shock/infer", json={"inputs": tensors, "outputs": [{"name": "T_std"}]}).json()
+    (output,) = answer["outputs"]
+    assert output["shape"] == [1, wanted["T"].size]
+    assert np.allclose(output["data"], wanted["T_std"].values.ravel(), rtol=1e-6)
+    assert answer["parameters"]["verdict"] == "inside"
+    assert {one["name"] for one in client.get("/v2/models/shock").json()["inputs"]} == set(CONDITION)
+    assert client.get("/v2/health/ready").status_code == 200
+
+
+def test_what_is_refused_gets_a_sentence(client):
+    far = client.get("/v1/predict", params={"mach": 39.9, "altitude_km": 85})
+    assert far.status_code == 422
+    assert far.json()["error"].startswith("refused: ")
+    assert client.get("/v1/predict", params={"mach": 39.9, "altitude_km": 85, "extrapolate": "true"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "words"),
+    [
+        ("/v1/predict?mach=2", 422, "this model takes mach, altitude_km"),
+        ("/v1/predict?mach=x&altitude_km=3", 422, "not a number"),
+        ("/v1/predict?mach=nan&altitude_km=30", 422, "finite"),
+        ("/v1/predict?mach=1e999&altitude_km=30", 422, "finite"),
+        ("/v1/predict?mach=20&altitude_km=30&fields=q", 422, "is not one of u1"),
+        ("/v1/predict?mach=20&altitude_km=30&format=gif", 422, "is not one of json"),
+        ("/v1/predict?mach=20&altitude_km=30&model=../../etc", 404, "there is no model"),
+        ("/v2/models/none", 404, "there is no model"),
+        ("/nothing", 404, "Not Found"),
+    ],
+)
+def test_bad_requests(client, path, status, words):
+    answer = client.get(path)
+    assert answer.status_code == status
+    assert words in answer.json()["error"]
+
+
+@pytest.mark.parametrize("body", [b"", b"[" * 100_000, b"{", b"[1]", b'{"inputs": 3}', b"\xff\xfe", b'{"inputs": []}'])
+def test_bad_bodies(client, body):
+    for path in ("/v1/predict", "/v2/models/shock/infer"):
+        answer = client.post(path, content=body)
+        assert answer.status_code == 422
+        assert answer.json()["error"]
+
+
+def test_limits():
+    app = create_app({"shock": trained("interpolation")}, limits=Limits(body_bytes=2000, conditions=3))
+    with TestClient(app) as client:
+        assert client.post("/v1/predict", content=b" " * 2001).status_code == 413
+        many = client.post("/v1/predict", json={"parameters": {"mach": [20.0] * 4, "altitude_km": 40.0}})
+        assert many.status_code == 422
+        assert "4 conditions are more than the 3" in many.json()["error"]
+
+
+def test_token():
+    with TestClient(create_app({"shock": trained("interpolation")}, token=TOKEN)) as client:
+        assert client.get("/v2/health/live").status_code == 200
+        for wrong in ({}, {"authorization": "Bearer wrong"}, {"authorization": "Basic ?"}, {"authorization": TOKEN}):
+            assert client.get("/v1/models", headers=wrong).status_code == 401
+        assert client.get("/v1/models", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
+        assert client.get("/v1/models", auth=("anyone", TOKEN)).status_code == 200
+
+
+def test_metrics(client):
+    client.get("/v1/models")
+    text = client.get("/metrics").text
+    assert 'sureflow_requests_total{route="/v1/models",status="200"}' in text
+    assert "sureflow_request_seconds_count" in text
