@@ -1,5 +1,6 @@
 """Runs with a known answer: a smooth bow shock in front of a circle, on a small body-fitted mesh."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +80,12 @@ def runs(conditions: np.ndarray | None = None, shape: tuple[int, int] = SHAPE) -
         numbers={"steps": np.ones(len(conditions))},
         gas=PerfectGas(),
     )
+
+
+def of_a_sphere(runs: Runs) -> Runs:
+    """The same runs, which say how large their body is and how hot its wall."""
+    known = {"mesh": {"body": {"nose_radius": 1.0}}, "wall": {"kind": "isothermal", "temperature": 1000.0}}
+    return replace(runs, header=replace(runs.header, made_by={**runs.header.made_by, **known}))
 
 
 def contents(conditions: np.ndarray | None = None, shape: tuple[int, int] = SHAPE) -> Contents:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import synthetic
 from data.own_runs import cloud
 from sureflow.data.runs import Runs
-from sureflow.data.scaling import SCALINGS, NoScaling, Scaling, best_scaling, scaling_for
+from sureflow.data.scaling import SCALINGS, NoScaling, Scaling, best_scaling, offered_scalings, scaling_for
 from sureflow.data.streams import STREAMS, Columns, Flight
 from sureflow.errors import SureflowError
 from sureflow.physics.free_stream import FlightCondition
@@ -25,7 +25,7 @@ conditions = st.lists(st.tuples(st.floats(2, 40), st.floats(0, 86)), min_size=1,
 
 @cache
 def scaling(name):
-    return scaling_for(name, synthetic.runs())
+    return scaling_for(name, synthetic.of_a_sphere(synthetic.runs()))
 
 
 def drawn_fields(cases, seed, samples=()):
@@ -83,6 +83,53 @@ def test_the_free_stream_scales_to_one():
     np.testing.assert_allclose(inputs, [[np.log(air.velocity), np.log(values["density"][0])]], rtol=1e-12)
 
 
+def test_similarity_inputs_are_those_of_the_textbook():
+    condition, air = np.array([[25.0, 46.0]]), FlightCondition(25.0, 46.0).free_stream()
+    gas, density = PerfectGas(), air.pressure / (287.0529 * air.temperature)
+    hot = air.temperature * (1.0 + 0.2 * 25.0**2)
+    reynolds = density * air.velocity * 1.0 / gas.viscosity(hot, 1.0)
+    np.testing.assert_allclose(scaling("similarity").inputs(condition), [[1 / 625.0, reynolds**-0.25]], rtol=1e-9)
+
+
+def body_runs(**more):
+    """Runs over the flight condition, the nose, its wall and an angle."""
+    rng = np.random.default_rng(0)
+    parameters = {
+        "mach": [10.0, 12.0, 14.0],
+        "altitude_km": [30.0, 40.0, 50.0],
+        "nose_radius": [0.1, 0.2, 0.4],
+        "half_angle_deg": [5.0, 10.0, 15.0],
+        "wall_temperature": [500.0, 1000.0, 2000.0],
+    }
+    values = {"v": rng.normal(size=(3, 6)), "T": rng.uniform(200, 3000, size=(3, 6))}
+    given = {"made_by": {"wall": {"kind": "isothermal"}}, "logarithmic": ["nose_radius"], "gas": PerfectGas()}
+    units = {"v": "m/s", "T": "K"}
+    return Runs.from_arrays(parameters, rng.normal(size=(6, 2)), values, units, Flight(), **(given | more))
+
+
+def test_every_parameter_becomes_the_number_that_it_sets():
+    runs = body_runs()
+    assert offered_scalings(runs) == ("freestream", "similarity")
+    inputs = scaling_for("similarity", runs).inputs(runs.parameters)
+    hot = scaling_for("similarity", runs).similarity.stagnation_temperature(runs.parameters)
+    np.testing.assert_allclose(inputs[:, 0], runs.parameters[:, 0] ** -2.0)
+    np.testing.assert_allclose(inputs[:, 2], np.log(runs.parameters[:, 2]))
+    np.testing.assert_allclose(inputs[:, 3], runs.parameters[:, 3])
+    np.testing.assert_allclose(inputs[:, 4], runs.parameters[:, 4] / hot)
+    bad = runs.parameters.copy()
+    bad[0, 2] = -1.0
+    with pytest.raises(SureflowError, match=r"nose_radius=-1 must be positive"):
+        scaling_for("similarity", runs).inputs(bad)
+    other_wall = body_runs(made_by={"wall": {"kind": "adiabatic"}})
+    np.testing.assert_allclose(scaling_for("similarity", other_wall).inputs(runs.parameters)[:, 4], [500, 1000, 2000])
+
+
+def test_similarity_needs_a_length():
+    assert offered_scalings(synthetic.runs()) == ("freestream",)
+    with pytest.raises(SureflowError, match="scaling='similarity' needs the gas and a length of the body"):
+        scaling_for("similarity", synthetic.runs())
+
+
 def own_runs(**more):
     rng = np.random.default_rng(0)
     parameters = {
@@ -111,7 +158,7 @@ def test_what_is_not_offered_is_refused():
         scaling_for("freestream", own_runs(units={"v": "m/s"}))
     with pytest.raises(SureflowError, match="scaling='log-density' needs a field in kg/m3"):
         scaling_for("log-density", own_runs())
-    with pytest.raises(SureflowError, match="scaling='other' is not one of none, freestream, log-density"):
+    with pytest.raises(SureflowError, match="scaling='other' is not one of none, freestream, similarity, log-density"):
         scaling_for("other", own_runs())
     with pytest.raises(SureflowError, match="free_stream names velocity: it must say"):
         own_runs(free_stream={"velocity": "speed"})

@@ -74,15 +74,17 @@ def test_the_best_of_the_candidates_is_chosen(comparison):
 
 def test_errors_are_those_of_models_that_have_not_seen_the_runs():
     runs = synthetic.runs()
-    single = ComparisonSettings(candidates=(InterpolationSettings(),), folds=25)
+    plain = InterpolationSettings()
+    single = ComparisonSettings(candidates=(plain,), folds=25)
     found = compare(runs, single, "none").candidates[0].mae_by_variable
     truth, errors = runs.array(), []
     for case in range(25):
         one = np.arange(25) == case
-        model = learn(runs.select(~one), Specification(InterpolationSettings(), "none"))
+        model = learn(runs.select(~one), Specification(plain, "none"))
         predicted = model.predictive(runs.parameters[one]).mean
         errors.append(np.abs(predicted - truth[one]).mean(axis=(0, 2)) / truth.std(axis=(0, 2)))
-    np.testing.assert_allclose(found, np.mean(errors, axis=0))
+    # A refit also normalizes the inputs by its own runs.
+    np.testing.assert_allclose(found, np.mean(errors, axis=0), rtol=0.05)
 
 
 def test_who_cannot_win_is_dropped_and_the_best_runs_to_the_end():
@@ -118,13 +120,33 @@ def test_the_order_of_candidates_does_not_matter():
 
 def test_progress_is_told():
     told = []
-    single = ComparisonSettings(candidates=(InterpolationSettings(),), folds=2)
+    single = ComparisonSettings(candidates=(ShiftedSettings(0.0),), folds=2)
     compare(synthetic.runs(), single, "none", lambda *progress: told.append(progress))
     done, total, titles = zip(*told, strict=True)
     assert list(done) == sorted(done)
     assert {*total} == {2}
-    assert {*titles} == {"interpolation"}
+    assert {*titles} == {"shifted-0"}
     assert (done[0], done[-1]) == (0, 2)
+
+
+def test_scalings_are_compared_as_models_are():
+    found = compare(synthetic.runs(), ComparisonSettings((InterpolationSettings(),)), ("none", "freestream"))
+    assert [candidate.scaling for candidate in found.candidates] == ["none", "freestream"]
+    assert found.scaling == min(found.candidates, key=lambda candidate: candidate.mae).scaling
+
+
+def test_what_is_learned_besides_the_fields_is_judged_by_refits():
+    """In closed form, the basis of POD-GP would know the runs left out."""
+    runs = synthetic.runs()
+    found = compare(runs, ComparisonSettings((PodGPSettings(modes=3),), folds=3), "freestream").candidates[0].mae
+    space, errors = runs.array().std(axis=(0, 2)), []
+    for fold in comparison_folds(runs, ComparisonSettings(folds=3)):
+        model = learn(runs.select(~fold.left_out), Specification(PodGPSettings(modes=3), "freestream"))
+        unseen = runs.select(fold.left_out)
+        errors += list(
+            (np.abs(model.predictive(unseen.parameters).mean - unseen.array()).mean(axis=2) / space).mean(axis=1)
+        )
+    np.testing.assert_allclose(found, np.mean(errors))
 
 
 def test_too_few_runs_to_compare():

@@ -5,7 +5,7 @@ to condition in the scaled space is what a model learns from few runs and carrie
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Annotated, ClassVar
 
@@ -14,6 +14,7 @@ from jaxtyping import Float
 from pydantic import Field
 
 from sureflow.data.runs import Runs
+from sureflow.data.similarity import Similarity
 from sureflow.data.streams import STREAMS, Conditions, StreamSource
 from sureflow.errors import SureflowError
 from sureflow.predictive import Predictive
@@ -23,6 +24,7 @@ from sureflow.validation import settings
 ScaledFields = Float[np.ndarray, "*sample case variable point"]
 # One value for all points, or even for all cases, where that is all there is to say.
 Slope = Float[np.ndarray, "*slope"]
+Divisors = Float[np.ndarray, "case variable 1"]
 
 DENSITY_UNIT = "kg/m3"
 
@@ -147,8 +149,7 @@ class FreestreamScaling(Scaling):
     def inputs(self, parameters: Conditions) -> Conditions:
         values = self.free_stream.values(self.parameter_names, parameters)
         columns = self.free_stream.columns
-        others = tuple(pair for pair in self.logarithmic if pair[0] not in columns.values())
-        inputs = NoScaling(logarithmic=others).inputs(parameters)
+        inputs = _other_inputs(self.logarithmic, columns.values(), parameters)
         for quantity, column in columns.items():
             inputs[:, self.parameter_names.index(column)] = np.log(values[quantity])
         return inputs
@@ -162,11 +163,68 @@ class FreestreamScaling(Scaling):
     def slope(self, fields: ScaledFields, parameters: Conditions) -> Slope:
         return self._divisors(parameters)
 
-    def _divisors(self, parameters: Conditions) -> Float[np.ndarray, "case variable 1"]:
-        values = self.free_stream.values(self.parameter_names, parameters)
-        one = np.ones(len(parameters))
-        columns = [DIVISORS[u](**values, cp=self.free_stream.cp) if u in DIVISORS else one for u in self.units]
-        return np.stack(columns, axis=1)[:, :, None]
+    def _divisors(self, parameters: Conditions) -> Divisors:
+        return _divisors(self.units, self.free_stream, self.parameter_names, parameters)
+
+
+@SCALINGS.add
+@settings
+class SimilarityScaling(Scaling):
+    """The fields of `freestream`, over the numbers of similarity: 1/M^2, a power of Re, T_wall/T_0 and log L.
+
+    Other parameters, such as angles, stay as they are.
+    """
+
+    units: tuple[str, ...]
+    similarity: Similarity
+    name: ClassVar[str] = "similarity"
+
+    @classmethod
+    def for_runs(cls, runs: Runs) -> "SimilarityScaling":
+        FreestreamScaling.for_runs(runs)  # refuses fields and runs without a free stream
+        similarity = Similarity.of(runs.header)
+        if similarity is None:
+            raise SureflowError(
+                "scaling='similarity' needs the gas and a length of the body, as the parameter nose_radius or in made_by: "
+                "give them, or choose scaling='freestream'"
+            )
+        return cls(runs.units, similarity)
+
+    def inputs(self, parameters: Conditions) -> Conditions:
+        taken = (
+            *self.similarity.free_stream.columns.values(),
+            self.similarity.length,
+            self.similarity.wall_temperature,
+        )
+        return self.similarity.inputs(parameters, _other_inputs(self.logarithmic, taken, parameters))
+
+    def forward(self, fields: ScaledFields, parameters: Conditions) -> ScaledFields:
+        return fields / self._divisors(parameters)
+
+    def inverse(self, fields: ScaledFields, parameters: Conditions) -> ScaledFields:
+        return fields * self._divisors(parameters)
+
+    def slope(self, fields: ScaledFields, parameters: Conditions) -> Slope:
+        return self._divisors(parameters)
+
+    def _divisors(self, parameters: Conditions) -> Divisors:
+        similarity = self.similarity
+        return _divisors(self.units, similarity.free_stream, similarity.parameter_names, parameters)
+
+
+def _other_inputs(
+    logarithmic: tuple[tuple[str, int], ...], taken: Iterable[object], parameters: Conditions
+) -> Conditions:
+    """The parameters, with the logarithms of those that ask for it and are not taken for something else."""
+    taken = set(taken)
+    return NoScaling(logarithmic=tuple(pair for pair in logarithmic if pair[0] not in taken)).inputs(parameters)
+
+
+def _divisors(units: tuple[str, ...], stream: StreamSource, names: tuple[str, ...], parameters: Conditions) -> Divisors:
+    """What every field is divided by, according to its unit."""
+    values, one = stream.values(names, parameters), np.ones(len(parameters))
+    columns = [DIVISORS[unit](**values, cp=stream.cp) if unit in DIVISORS else one for unit in units]
+    return np.stack(columns, axis=1)[:, :, None]
 
 
 @SCALINGS.add
@@ -219,5 +277,11 @@ def scaling_for(name: str, runs: Runs) -> Scaling:
 
 def best_scaling(runs: Runs) -> str:
     """`freestream` where the runs offer it, else `none`."""
-    offered = runs.header.stream is not None and bool(set(runs.units) & DIVISORS.keys())
-    return "freestream" if offered else "none"
+    return offered_scalings(runs)[0]
+
+
+def offered_scalings(runs: Runs) -> tuple[str, ...]:
+    """Those that suit runs, of which leaving runs out may choose: `freestream` and `similarity`, else `none`."""
+    if runs.header.stream is None or not set(runs.units) & DIVISORS.keys():
+        return ("none",)
+    return ("freestream", "similarity") if Similarity.of(runs.header) is not None else ("freestream",)

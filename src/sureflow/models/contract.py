@@ -63,6 +63,8 @@ class Capabilities:
 
     refits_quickly: bool = False  # so that calibration and comparison may fit it again for every fold
     leaves_out: bool = False  # predicts training runs as if it had not seen them, in closed form
+    # What it learns besides the fields, such as a basis, knows of the runs left out: only refits judge it in a comparison.
+    flattered_by_leaving_out: bool = False
     resumes: bool = False  # leaves checkpoints while it is fitted, and goes on from them
     anywhere: bool = False  # predicts at any coordinates, not at the points of the runs alone
     needs_structured_mesh: bool = False

@@ -1,15 +1,16 @@
-"""Interpolation over the parameters by cubic radial basis functions: no network, and hard to beat on smooth data."""
+"""Interpolation over the parameters by radial basis functions: no network, and hard to beat on smooth data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.spatial.distance import cdist
 
 from sureflow import scratch
+from sureflow.errors import SureflowError
 from sureflow.models.contract import (
     MODELS,
     Capabilities,
@@ -23,12 +24,14 @@ from sureflow.models.contract import (
     ModelSettings,
     Progress,
     Samples,
+    Sizes,
     View,
     on_one_thread,
     require_enough_runs,
     unheard,
 )
 from sureflow.models.contract import varying as varying_parameters
+from sureflow.models.kernels import KERNELS, Kernel, inverse_system, is_flat, learned_scales, terms
 from sureflow.models.products import Rows, product, squares
 from sureflow.predictive import EPISTEMIC, Predictive
 from sureflow.validation import settings
@@ -38,10 +41,11 @@ from sureflow.validation import settings
 class Interpolation(FittedModel):
     """Fields at a condition as a weighted sum of the fields of the runs, with a leave-one-out spread.
 
-    f(x) = sum_j c_j |x - x_j|^3 + a linear polynomial, through all runs (Fasshauer 2007, ch. 6-8); all points share the
-    weights w(x) in f(x) = sum_j w_j(x) f_j. What the interpolation of all other runs misses at run k is, in closed form,
-    e_k = c_k / (A^-1)_kk (Rippa 1999, with the polynomial in A). The cubic kernel is that of a Gaussian process whose
-    variance at x is p(x)^2, the power function, and at a left-out run 1 / (A^-1)_kk. So the standard deviation is
+    f(x) = sum_j c_j phi(|x - x_j|) + a linear polynomial, through all runs (Fasshauer 2007, ch. 6-8), with every parameter
+    in its own scale; all points share the weights w(x) in f(x) = sum_j w_j(x) f_j. What the interpolation of all other runs
+    misses at run k is, in closed form, e_k = c_k / (A^-1)_kk (Rippa 1999, with the polynomial in A). The kernel phi is that
+    of a Gaussian process whose variance at x is p(x)^2, the power function, and at a left-out run 1 / (A^-1)_kk. So the
+    standard deviation is
 
         std(x)^2 = p(x)^2 sum_k q_k(x) e_k^2 (A^-1)_kk
 
@@ -49,11 +53,25 @@ class Interpolation(FittedModel):
     of the field as large as the runs nearby have shown it to be.
     """
 
-    nodes: Float[np.ndarray, "case varying"]
-    varying: Float[np.ndarray, " parameter"]  # 1 for parameters that vary over the runs, else 0
+    nodes: Float[np.ndarray, "case varying"]  # inputs of the runs times their scales
+    scales: Float[np.ndarray, " parameter"]  # 0 for parameters that are the same in all runs
     inverse: Float[np.ndarray, "row row"]  # of A; row: case, then the terms of the polynomial
     fields: Float[np.ndarray, "case variable point"]
     residuals: Float[np.ndarray, "case variable point"]  # e_k sqrt((A^-1)_kk), in float32
+    kernel: str = "cubic"
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        kept = ("nodes", "scales", "inverse", "fields", "residuals")
+        return {name: np.ascontiguousarray(getattr(self, name)) for name in kept}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], kernel: str = "cubic") -> Self:
+        """Models of earlier versions have all scales 1, and call them `varying`."""
+        given = {"scales" if name == "varying" else name: array for name, array in arrays.items()}
+        names = {"nodes", "scales", "inverse", "fields", "residuals"}
+        if names != set(given):
+            raise SureflowError(f"an {cls.__name__} has the arrays {sorted(names)}; found: {sorted(arrays)}")
+        return cls(**given, kernel=kernel)
 
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
         inputs = self._used(inputs)
@@ -104,17 +122,20 @@ class Interpolation(FittedModel):
         return float(np.sqrt(np.median(1.0 / np.maximum(freedom, np.finfo(float).eps))))
 
     def _used(self, inputs: Inputs) -> Float[np.ndarray, "case varying"]:
-        return np.asarray(inputs, float)[:, self.varying > 0]
+        used = self.scales > 0
+        return np.asarray(inputs, float)[:, used] * self.scales[used]
+
+    @property
+    def _kernel(self) -> Kernel:
+        return KERNELS[self.kernel]
 
     def _mean(self, inputs: Inputs) -> Fields:
         n_runs = len(self.nodes)
-        weights = _terms(inputs, self.nodes) @ self.inverse[:, :n_runs]
+        weights = terms(self._kernel, inputs, self.nodes) @ self.inverse[:, :n_runs]
         return product(weights, self.fields.reshape(n_runs, -1)).reshape(len(inputs), *self.fields.shape[1:])
 
     def _power(self, inputs: Inputs) -> Float[np.ndarray, " case"]:
-        terms = _terms(inputs, self.nodes)
-        # Zero at the runs but for rounding, which may have either sign.
-        return np.sqrt(np.maximum(-np.einsum("ci,ij,cj->c", terms, self.inverse, terms), 0.0))
+        return power_function(self._kernel, inputs, self.nodes, self.inverse)
 
     def _nearby(self, inputs: Inputs) -> Float[np.ndarray, "case run"]:
         return _nearby(inputs, self.nodes)
@@ -143,10 +164,11 @@ class _Without:
         others = np.setdiff1d(np.arange(len(model.nodes)), group)
         asked, nodes = model.nodes[group], model.nodes[others]
         coupling, nearby = model.inverse[np.ix_(others, group)], _nearby(asked, nodes)
-        if _is_flat(nodes):
-            inverse, terms = _inverse(nodes), _terms(asked, nodes)
-            weights, inner = terms @ inverse[:, : len(nodes)], inverse[: len(nodes), : len(nodes)]
-            power = np.sqrt(np.maximum(-np.einsum("ci,ij,cj->c", terms, inverse, terms), 0.0))
+        if is_flat(nodes):
+            kernel = KERNELS[model.kernel]
+            inverse = inverse_system(kernel, nodes)
+            weights = terms(kernel, asked, nodes) @ inverse[:, : len(nodes)]
+            inner, power = inverse[: len(nodes), : len(nodes)], power_function(kernel, asked, nodes, inverse)
             return cls(group, others, None, coupling, inner, weights, power, nearby)
         errors = np.linalg.inv(model.inverse[np.ix_(group, group)])
         inner = model.inverse[np.ix_(others, others)] - coupling @ errors @ coupling.T
@@ -176,30 +198,43 @@ def _places(without: list[_Without]) -> Iterator[slice]:
 @MODELS.add
 @settings
 class InterpolationSettings(ModelSettings):
-    """Cubic radial basis functions with a linear polynomial have nothing to set."""
+    """The kernel, and whether all inputs count by their spread over the runs or in scales that leaving runs out teaches."""
 
     name: ClassVar[str] = "interpolation"
     uq: ClassVar[str] = "loo"
     capabilities: ClassVar[Capabilities] = Capabilities(refits_quickly=True, leaves_out=True)
     fitted: ClassVar[type[FittedModel]] = Interpolation
+    kernel: Literal["cubic", "thin-plate", "matern"] = "cubic"
+    scales: Literal["equal", "learned"] = "equal"
 
     @on_one_thread
     def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> Interpolation:
         require_enough_runs(view.inputs, self.name)
-        varying = varying_parameters(view.inputs)
-        nodes = np.asarray(view.inputs, float)[:, varying]
-        inverse = _inverse(nodes)
+        kernel, scales = KERNELS[self.kernel], varying_parameters(view.inputs).astype(float)
+        nodes = np.asarray(view.inputs, float)[:, scales > 0]
+        if self.scales == "learned":
+            scales[scales > 0] = learned_scales(kernel, nodes, view.fields)
+            nodes = nodes * scales[scales > 0]
+        inverse = inverse_system(kernel, nodes)
         residuals = _residuals(inverse[: len(nodes), : len(nodes)], view.fields)
-        return Interpolation(nodes, varying.astype(float), inverse, view.fields, residuals)
+        return Interpolation(nodes, scales, inverse, view.fields, residuals, self.kernel)
+
+    def restore(self, arrays: Mapping[str, np.ndarray], sizes: Sizes) -> Interpolation:
+        return Interpolation.from_arrays(arrays, self.kernel)
+
+    @property
+    def title(self) -> str:
+        special = [self.kernel] * (self.kernel != "cubic") + ["learned scales"] * (self.scales == "learned")
+        return f"{self.name} ({', '.join(special)})" if special else self.name
 
 
-def _inverse(nodes: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, "row row"]:
-    """Of A: kernel and polynomial at the nodes."""
-    n_runs, size = len(nodes), len(nodes) + nodes.shape[1] + 1
-    system = np.zeros((size, size))
-    system[:n_runs] = _terms(nodes, nodes)
-    system[n_runs:, :n_runs] = system[:n_runs, n_runs:].T
-    return np.linalg.pinv(system, hermitian=True) if _is_flat(nodes) else np.linalg.inv(system)
+def power_function(
+    kernel: Kernel, inputs: Inputs, nodes: Float[np.ndarray, "run parameter"], inverse: Float[np.ndarray, "row row"]
+) -> Float[np.ndarray, " case"]:
+    """p(x), with p^2 = phi(0) - t A^-1 t and t the kernel and the polynomial at x."""
+    at = terms(kernel, inputs, nodes)
+    # Zero at the runs but for rounding, which may have either sign.
+    return np.sqrt(np.maximum(kernel.at_zero - np.einsum("ci,ij,cj->c", at, inverse, at), 0.0))
 
 
 def _residuals(inner: Float[np.ndarray, "case case"], fields: Fields) -> Fields:
@@ -224,13 +259,3 @@ def _nearby(inputs: Inputs, nodes: Float[np.ndarray, "run parameter"]) -> Float[
     width = np.sort(distance, axis=1)[:, few - 1 : few]
     weights = np.exp(-0.5 * (distance**2 - distance.min(axis=1, keepdims=True) ** 2) / width**2)
     return weights / weights.sum(axis=1, keepdims=True)
-
-
-def _terms(inputs: Inputs, nodes: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, "case row"]:
-    """Radial basis functions about the nodes, then 1 and the inputs."""
-    return np.column_stack([cdist(inputs, nodes) ** 3, np.ones(len(inputs)), inputs])
-
-
-def _is_flat(nodes: Inputs) -> bool:
-    """Whether the runs lie in a plane of fewer dimensions than they have parameters, as along one line."""
-    return bool(np.linalg.matrix_rank(nodes - nodes.mean(axis=0), tol=1e-8 * np.abs(nodes).max()) < nodes.shape[1])

@@ -1,9 +1,10 @@
 """Which model suits these runs best: cross-validation over the runs decides."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sureflow.data.normalize import Standard
 from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
 from sureflow.models.contract import ModelSettings
+from sureflow.predictive import Predictive
 from sureflow.runtime import usable_cores
 from sureflow.surrogate.learning import fit_predictor
 from sureflow.surrogate.specification import ComparisonSettings, Specification
@@ -49,10 +51,11 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The candidates and the settings of the best of them."""
+    """The candidates, and the model and the scaling of the best of them."""
 
     candidates: tuple[Candidate, ...]
     settings: ModelSettings
+    scaling: str
     folds: int
 
     def rows(self) -> tuple[dict[str, Any], ...]:
@@ -67,8 +70,13 @@ class _Racer:
     """One candidate on its way through the folds."""
 
     model: ModelSettings
-    errors: list[Float[np.ndarray, "case variable"]]
+    scaling: str
+    errors: list[Float[np.ndarray, "case variable"]] = field(default_factory=list)
     seconds: float = 0.0
+
+    @property
+    def spec(self) -> Specification:
+        return Specification(self.model, self.scaling)
 
     @property
     def by_run(self) -> Float[np.ndarray, " case"]:
@@ -79,69 +87,92 @@ class _Racer:
         return float(self.by_run.mean())
 
     def is_hopeless(self, best: "_Racer") -> bool:
-        """Whether it can hardly win by a margin that matters."""
-        tiny = np.finfo(float).tiny
-        worse = np.log(self.by_run + tiny) - np.log(best.by_run + tiny)
+        """Whether it can hardly win by a margin that matters, by the runs that both have been shown."""
+        tiny, shown = np.finfo(float).tiny, min(len(self.by_run), len(best.by_run))
+        worse = np.log(self.by_run[:shown] + tiny) - np.log(best.by_run[:shown] + tiny)
         if len(worse) < FEWEST_TO_JUDGE:
             return False
         standard_error = worse.std(ddof=1) / np.sqrt(len(worse))
         return bool(worse.mean() - UNLIKELY * standard_error > np.log(1.0 - MATTERS))
 
+    def candidate(self) -> Candidate:
+        by_variable = tuple(np.concatenate(self.errors).mean(axis=0).tolist())
+        title, uq = self.model.title, self.model.uq
+        return Candidate(title, uq, self.scaling, self.mae, by_variable, len(self.errors), self.seconds)
+
 
 def compare(
     runs: Runs,
     settings: ComparisonSettings,
-    scaling: str,
+    scalings: str | Sequence[str],
     on_fit: Progress = lambda done, total, model: None,
 ) -> Comparison:
-    """The candidates by K folds over the runs; scaling, normalizer and basis are fitted again in each fold.
+    """Every candidate with every scaling, by K folds over the runs.
 
-    Who cannot win any more is dropped after a fold. The candidates of a fold are fitted side by side, one a core.
+    A model that leaves runs out in closed form is fitted once, to all runs. The others are fitted again in each fold, with
+    scaling, normalizer and basis, side by side, one a core; who cannot win any more is dropped after a fold.
     """
     runs.require_trainable()
-    folds = comparison_folds(runs, settings)
-    space = Standard.of_fields(runs)
-    racers = [_Racer(model, []) for model in settings.candidates]
-    running, done = racers, 0
+    folds, space = comparison_folds(runs, settings), Standard.of_fields(runs)
+    names = (scalings,) if isinstance(scalings, str) else scalings
+    racers = [_Racer(model, name) for name in names for model in settings.candidates if suits(model, runs)]
+    if not racers:
+        raise SureflowError("none of the candidates suits these runs: add interpolation to them")
+    at_once = [racer for racer in racers if judged_at_once(racer.model)]
+    running = [racer for racer in racers if racer not in at_once]
+    done, total = 0, len(at_once) + len(folds) * len(running)
+    on_fit(done, total, racers[0].model.title)
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(min(usable_cores(), len(racers))) as pool:
+
+        def each(function: Callable[[_Racer], None], some: list[_Racer], total: int) -> None:
+            nonlocal done
+            for racer, _ in zip(some, pool.map(partial(_timed, function), some), strict=True):
+                done += 1
+                on_fit(done, total, racer.model.title)
+
+        each(lambda racer: racer.errors.extend(_errors_at_once(runs, racer.spec, folds, space)), at_once, total)
         for number, fold in enumerate(folds):
             total = done + (len(folds) - number) * len(running)
-
-            def run(racer: _Racer, fold: Fold = fold) -> str:
-                began = time.perf_counter()
-                racer.errors.append(_errors(runs, racer.model, scaling, fold, space))
-                racer.seconds += time.perf_counter() - began
-                return racer.model.title
-
-            on_fit(done, total, ", ".join(racer.model.title for racer in running))
-            for title in pool.map(run, running):
-                done += 1
-                on_fit(done, total, title)
-            best = min(running, key=lambda racer: racer.mae)
+            each(lambda racer, fold=fold: racer.errors.append(_errors(runs, racer.spec, fold, space)), running, total)
+            best = min((*running, *at_once), key=lambda racer: racer.mae)
             running = [racer for racer in running if racer is best or not racer.is_hopeless(best)]
-    winner = min(running, key=lambda racer: racer.mae)
-    return Comparison(tuple(_candidate(racer, scaling) for racer in racers), winner.model, len(folds))
+    winner = min((racer for racer in racers if len(racer.errors) == len(folds)), key=lambda racer: racer.mae)
+    return Comparison(tuple(racer.candidate() for racer in racers), winner.model, winner.scaling, len(folds))
 
 
-def _candidate(racer: _Racer, scaling: str) -> Candidate:
-    by_variable = np.concatenate(racer.errors).mean(axis=0)
-    return Candidate(
-        racer.model.title,
-        racer.model.uq,
-        scaling,
-        racer.mae,
-        tuple(by_variable.tolist()),
-        len(racer.errors),
-        racer.seconds,
-    )
+def _timed(function: Callable[[_Racer], None], racer: _Racer) -> None:
+    began = time.perf_counter()
+    function(racer)
+    racer.seconds += time.perf_counter() - began
 
 
-def _errors(
-    runs: Runs, model: ModelSettings, scaling: str, fold: Fold, space: Standard
-) -> Float[np.ndarray, "case variable"]:
-    """Mean absolute error of the runs that one fold leaves out."""
+def judged_at_once(model: ModelSettings) -> bool:
+    """Whether one fit to all runs tells how well the model predicts runs left out."""
+    return model.capabilities.leaves_out and not model.capabilities.flattered_by_leaving_out
+
+
+def suits(model: ModelSettings, runs: Runs) -> bool:
+    """Whether the runs have what the model needs."""
+    return runs.topology.shape is not None or not model.capabilities.needs_structured_mesh
+
+
+def _errors_at_once(
+    runs: Runs, spec: Specification, folds: Sequence[Fold], space: Standard
+) -> list[Float[np.ndarray, "case variable"]]:
+    """Mean absolute errors of the runs that each fold leaves out, by one fit to all runs."""
+    predict, groups = fit_predictor(runs, spec), [np.flatnonzero(fold.left_out) for fold in folds]
+    found = predict.fitted.leave_out(groups).predictive.mean
+    errors = []
+    for row, case in zip(found, np.concatenate(groups).tolist(), strict=True):
+        mean = predict.physical(Predictive(row[None], {}), runs.parameters[case : case + 1]).mean
+        errors.append(np.abs(np.asarray(mean)[0] - np.asarray(runs.fields[case], float)).mean(axis=1) / space.std)
+    return np.split(np.stack(errors), np.cumsum([len(group) for group in groups])[:-1])
+
+
+def _errors(runs: Runs, spec: Specification, fold: Fold, space: Standard) -> Float[np.ndarray, "case variable"]:
+    """Mean absolute error of the runs that one fold leaves out, by a fit to the others."""
     unseen = runs.select(fold.left_out)
-    predict = fit_predictor(runs.select(~fold.left_out), Specification(model, scaling))
+    predict = fit_predictor(runs.select(~fold.left_out), spec)
     errors = []
     for case, truth in enumerate(unseen.each()):
         mean = np.asarray(predict(unseen.parameters[case : case + 1]).mean)[0]

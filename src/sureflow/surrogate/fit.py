@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from sureflow.data.runs import Runs
+from sureflow.data.scaling import offered_scalings
 from sureflow.models.contract import EpochReport, unheard
 from sureflow.runtime import keep_compiled_programs
 from sureflow.surrogate import calibrate as calibration
 from sureflow.surrogate.choose import compare
 from sureflow.surrogate.learning import learn
 from sureflow.surrogate.model import Surrogate
-from sureflow.surrogate.specification import ComparisonSettings, Specification, specification
+from sureflow.surrogate.specification import AUTO, ComparisonSettings, Specification, specification
 
 Rows = tuple[dict[str, Any], ...]
 
@@ -73,10 +74,11 @@ def make_surrogate(
     """Choose the model where that is asked for, and learn it from all of the runs; not calibrated."""
     rows: Rows = ()
     if isinstance(spec.model, ComparisonSettings):
-        comparison = compare(runs, spec.model, spec.scaling_for(runs), listener.comparing)
+        scalings = offered_scalings(runs) if spec.scaling == AUTO else spec.scaling
+        comparison = compare(runs, spec.model, scalings, listener.comparing)
         rows = comparison.rows()
         listener.compared(rows)
-        spec = replace(spec, model=comparison.settings)
+        spec = replace(spec, model=comparison.settings, scaling=comparison.scaling)
     # A model is the same bits whenever it is made: times are for who listens.
     timeless = tuple({key: value for key, value in row.items() if key != "seconds"} for row in rows)
     return replace(learn(runs, spec, folder=folder, progress=listener.epoch), comparison=timeless)

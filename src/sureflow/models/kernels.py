@@ -1,0 +1,103 @@
+"""Kernels of interpolation with a linear polynomial, and the scales of the inputs that leave-one-out errors teach."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+
+from sureflow import scratch
+
+Nodes = Float[np.ndarray, "run parameter"]
+Rows = Float[np.ndarray, "case row"]
+
+# Scales are learned from at most so many runs: each trial inverts a matrix of that size.
+MOST_RUNS_TO_LEARN_FROM = 300
+# The logarithms of scales are held near 0 by a Gaussian prior of this width, which counts like one run.
+WIDTH = 1.5
+
+
+class Kernel(NamedTuple):
+    """A function of the distance, conditionally positive definite of order two or less, and its value at zero."""
+
+    function: Callable[[np.ndarray], np.ndarray]
+    at_zero: float
+
+
+def _cubic(distance: np.ndarray) -> np.ndarray:
+    return distance**3
+
+
+def _thin_plate(distance: np.ndarray) -> np.ndarray:
+    return distance**2 * np.log(np.where(distance > 0, distance, 1.0))
+
+
+def _matern(distance: np.ndarray) -> np.ndarray:
+    """Matern-5/2."""
+    scaled = np.sqrt(5.0) * distance
+    return (1.0 + scaled + scaled**2 / 3.0) * np.exp(-scaled)
+
+
+KERNELS = {"cubic": Kernel(_cubic, 0.0), "thin-plate": Kernel(_thin_plate, 0.0), "matern": Kernel(_matern, 1.0)}
+
+
+def terms(kernel: Kernel, inputs: Float[np.ndarray, "case parameter"], nodes: Nodes) -> Rows:
+    """The kernel about the nodes, then 1 and the inputs."""
+    return np.column_stack([kernel.function(cdist(inputs, nodes)), np.ones(len(inputs)), inputs])
+
+
+def inverse_system(kernel: Kernel, nodes: Nodes) -> Float[np.ndarray, "row row"]:
+    """Inverse of A, with kernel and polynomial at the nodes; row: run, then the terms of the polynomial."""
+    n_runs, size = len(nodes), len(nodes) + nodes.shape[1] + 1
+    system = np.zeros((size, size))
+    system[:n_runs] = terms(kernel, nodes, nodes)
+    system[n_runs:, :n_runs] = system[:n_runs, n_runs:].T
+    return np.linalg.pinv(system, hermitian=True) if is_flat(nodes) else np.linalg.inv(system)
+
+
+def is_flat(nodes: Nodes) -> bool:
+    """Whether the runs lie in a plane of fewer dimensions than they have parameters, as along one line."""
+    return bool(np.linalg.matrix_rank(nodes - nodes.mean(axis=0), tol=1e-8 * np.abs(nodes).max()) < nodes.shape[1])
+
+
+def learned_scales(
+    kernel: Kernel, nodes: Nodes, fields: Float[np.ndarray, "run variable point"]
+) -> Float[np.ndarray, " parameter"]:
+    """By what to multiply each input, so that runs left out one at a time are predicted best.
+
+    The errors are e_k = c_k / (A^-1)_kk (Rippa 1999). Their root mean squares over the field, which are added up over the
+    runs, need no more of the fields than their products with each other: a trial costs the same for fields of any size.
+    """
+    used = _few(len(nodes))
+    nodes, roots = nodes[used], _roots(fields, used)
+    if is_flat(nodes) or not roots.any():
+        return np.ones(nodes.shape[1])
+
+    def objective(logarithms: np.ndarray) -> float:
+        inner = inverse_system(kernel, nodes * np.exp(logarithms))[: len(nodes), : len(nodes)]
+        freedom = np.maximum(np.diag(inner), np.finfo(float).eps)
+        missed = np.linalg.norm(inner @ roots, axis=1) / freedom
+        return float(np.log(missed.mean()) + 0.5 * np.sum((logarithms / WIDTH) ** 2) / len(nodes))
+
+    bounds = [(-3.0, 3.0)] * nodes.shape[1]
+    found = minimize(objective, np.zeros(nodes.shape[1]), method="L-BFGS-B", bounds=bounds, options={"maxiter": 40})
+    return np.exp(found.x)
+
+
+def _few(n_runs: int) -> np.ndarray:
+    """All runs, or evenly many of them."""
+    return np.unique(np.linspace(0, n_runs - 1, min(n_runs, MOST_RUNS_TO_LEARN_FROM)).astype(int))
+
+
+def _roots(fields: Float[np.ndarray, "run variable point"], used: np.ndarray) -> Float[np.ndarray, "some root"]:
+    """A matrix B with B B^T the products of the fields, about their mean, with each other."""
+    rows = fields.reshape(len(fields), -1)
+    gram = np.zeros((len(used), len(used)))
+    for block in scratch.blocks(rows.shape[1], 2 * len(rows)):
+        values = np.asarray(rows[used, block], float)
+        values -= values.mean(axis=0)
+        gram += values @ values.T
+    variance, left = np.linalg.eigh(gram / rows.shape[1])
+    return left * np.sqrt(np.maximum(variance, 0.0))
