@@ -21,7 +21,7 @@ def train(
     model: Annotated[
         str | None,
         typer.Option(
-            help="interpolation, pod-gp, pod-deeponet, deeponet or your own; by default the best of the first three."
+            help="interpolation, pod-gp, pod-deeponet, deeponet or your own; by default what leaving runs out prefers."
         ),
     ] = None,
     scaling: Annotated[
