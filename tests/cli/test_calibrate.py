@@ -5,7 +5,7 @@ import pytest
 
 import sureflow
 import synthetic
-from sureflow.surrogate.workshop import alone_in
+from sureflow.surrogate.model_folder import alone_in
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 import kinds_of_runs
 import sureflow
-from sureflow.surrogate.workshop import alone_in
+from sureflow.surrogate.model_folder import alone_in
 from sureflow.train.checkpoint import epochs_done
 
 SMALL = ["model.encoder_width=4", "model.decoder_width=8", "model.decoder_layers=1", "train.batch=64", "members=2"]

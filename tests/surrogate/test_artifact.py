@@ -1,5 +1,6 @@
 """Models on disk: saved whole, replaced whole, and refused when anything is wrong with them."""
 
+import contextlib
 import json
 import shutil
 import subprocess
@@ -22,6 +23,7 @@ from sureflow.surrogate import artifact
 from sureflow.surrogate.artifact import load, save
 from sureflow.surrogate.fit import fit
 from sureflow.surrogate.learning import learn
+from sureflow.surrogate.model_folder import LOCK, alone_in, is_unsettled
 from sureflow.surrogate.specification import Specification
 from sureflow.tensorfile import write_tensors
 from sureflow.train import Networks, TrainSettings
@@ -73,7 +75,7 @@ def file_of(folder, kind):
 
 
 def names_in(folder):
-    return {path.name for path in folder.iterdir()}
+    return {path.name for path in folder.iterdir() if path.name != LOCK}
 
 
 def change_manifest(folder, change):
@@ -290,11 +292,50 @@ def test_a_full_disk_leaves_the_old_model(copy, calibrated, monkeypatch):
 
     monkeypatch.setattr("os.fsync", full)
     before = names_in(copy)
-    with pytest.raises((OSError, SureflowError), match="No space left"):
+    with pytest.raises(SureflowError, match="is full: make room and do the same again"):
         calibrated.save(copy, overwrite=True)
     monkeypatch.undo()
     assert names_in(copy) == before
     assert load(copy).spec == SPEC
+
+
+@pytest.mark.parametrize("moment", range(40))
+def test_what_describes_a_model_changes_with_it(copy, calibrated, monkeypatch, moment):
+    """A training that is killed anywhere leaves the old model with its files or, once settled, the new one with its own."""
+    for name in artifact.DESCRIBING:
+        (copy / name).write_text("old")
+    (copy / "events.jsonl").write_text("old")
+    described = {"experiment.toml": b"new", "provenance.json": b"new", "events.jsonl": b""}
+    with monkeypatch.context() as patch, contextlib.suppress(Killed):
+        done = kill_at(patch, moment)
+        artifact.write_model(calibrated, copy, described)
+    assert moment > 5 or not done or not is_unsettled(copy)
+    artifact.settle_model(copy)
+    is_new = load(copy).spec == calibrated.spec
+    found = {path.name: path.read_text() for path in copy.iterdir() if path.suffix in (".toml", ".jsonl")}
+    assert found == ({"experiment.toml": "new"} if is_new else {"experiment.toml": "old", "events.jsonl": "old"})
+    assert not is_unsettled(copy)
+    assert len([*copy.glob("*.safetensors")]) == (2 if is_new else 1)
+
+
+def test_a_model_that_is_replaced_while_it_is_read(copy, calibrated, monkeypatch):
+    """Its files are gone when the reader comes to them: it reads the other model instead, and that whole."""
+    read = artifact.map_tensors
+
+    def late(path, expected):
+        monkeypatch.setattr(artifact, "map_tensors", read)
+        calibrated.save(copy, overwrite=True)
+        return read(path, expected)
+
+    monkeypatch.setattr(artifact, "map_tensors", late)
+    assert load(copy).predict(mach=21, altitude_km=47).identical(calibrated.predict(mach=21, altitude_km=47))
+
+
+def test_one_process_writes_at_a_time(surrogate, copy):
+    before = names_in(copy)
+    with alone_in(copy), pytest.raises(SureflowError, match="another process is making the model"):
+        surrogate.save(copy, overwrite=True)
+    assert names_in(copy) == before
 
 
 # What is refused
@@ -326,7 +367,7 @@ def test_a_full_disk_leaves_the_old_model(copy, calibrated, monkeypatch):
             lambda m: [v.pop() for v in m["normalizer"]["fields"].values()],
             "normalizer.fields has 3 entries, expected 4",
         ),
-        (lambda m: [v.pop() for v in m["normalizer"]["coordinates"].values()], "has shape and type"),
+        (lambda m: [v.pop() for v in m["normalizer"]["coordinates"].values()], "normalizer of this model is damaged: it has 1 coordinates, expected 2"),
         (lambda m: m["field_scale"].pop("std"), "field_scale.std is missing"),
         (lambda m: m["header"]["fields"].pop(), "normalizer.fields has 4 entries, expected 3"),
         (lambda m: m["header"]["parameters"].pop(), "altitude_km"),
@@ -438,3 +479,74 @@ def test_points_without_a_mesh_survive(tmp_path):
     field = load(tmp_path).predict(a=2.5)
     assert field.p.dims == ("point",)
     assert field.identical(surrogate.predict(a=2.5))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("model.nodes", lambda a: a[:-1]),
+        ("model.inverse", lambda a: a[:-1]),
+        ("model.fields", lambda a: a[:, :-1]),
+        ("model.fields", lambda a: a[..., :-1]),
+        ("model.fields", lambda a: a.astype(np.int64)),
+        ("model.residuals", lambda a: a[None]),
+        ("model.scales", lambda a: a[:-1]),
+        ("training.parameters", lambda a: a[:, :-1]),
+        ("training.parameters", lambda a: a[:0]),
+        ("space.points", lambda a: a[:-1]),
+    ],
+)
+def test_arrays_of_other_shapes_are_refused(copy_with_bars, name, change):
+    change_arrays(
+        copy_with_bars, "weights", lambda arrays: arrays.update({name: np.ascontiguousarray(change(arrays[name]))})
+    )
+    with pytest.raises(SureflowError, match=r"damaged|has the shape"):
+        load(copy_with_bars)
+
+
+def test_bars_of_other_shapes_are_refused(copy_with_bars):
+    def fewer_points(arrays):
+        for name in ("fields.scale", "fields.pattern"):
+            arrays[name] = np.ascontiguousarray(arrays[name][..., :-1])
+
+    change_arrays(copy_with_bars, "calibration", fewer_points)
+    with pytest.raises(SureflowError, match=r"the model is damaged: scale has the shape"):
+        load(copy_with_bars)
+
+
+def test_finite_arrays_that_give_no_finite_answer_are_not_answered(copy_with_bars):
+    change_arrays(
+        copy_with_bars,
+        "weights",
+        lambda arrays: arrays.update({"model.fields": np.full_like(arrays["model.fields"], 1e308)}),
+    )
+    with pytest.raises(SureflowError, match=r"gives values that are not finite at mach=25, altitude_km=46"):
+        load(copy_with_bars).predict(mach=25, altitude_km=46)
+    smaller = np.ascontiguousarray
+    change_arrays(
+        copy_with_bars, "weights", lambda arrays: arrays.update({"model.inverse": smaller(arrays["model.inverse"][1:, 1:])})
+    )
+    with pytest.raises(SureflowError, match=r"cannot be evaluated .* its arrays do not fit together"):
+        load(copy_with_bars).predict(mach=25, altitude_km=46)
+
+
+@pytest.mark.parametrize("name", ["model.json", "weights", "calibration"])
+def test_links_out_of_the_folder_are_refused(copy_with_bars, tmp_path, name):
+    path = copy_with_bars / name if name == "model.json" else file_of(copy_with_bars, name)
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(SureflowError, match=r"is a link: copy the file that it leads to"):
+        load(copy_with_bars)
+
+
+def test_a_manifest_that_is_too_large_or_too_deep_is_refused_at_once(copy, monkeypatch):
+    (copy / "model.json").write_text("[" * 100_000)
+    with pytest.raises(SureflowError, match="is damaged: it is nested too deeply"):
+        load(copy)
+    (copy / "model.json").write_text(json.dumps({"schema": list(range(300_000))}))
+    with pytest.raises(SureflowError, match="has the schema") as raised:
+        load(copy)
+    assert len(str(raised.value)) < 400
+    monkeypatch.setattr("sureflow.validation.LARGEST_JSON", 1000)
+    with pytest.raises(SureflowError, match=r"bytes, and at most 1,000 are read"):
+        load(copy)

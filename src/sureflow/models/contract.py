@@ -7,12 +7,12 @@ their class. A model of your own is two small classes and `@MODELS.add`.
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, jaxtyped
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
@@ -168,6 +168,23 @@ class ModelSettings(ABC):
 
 
 MODELS: SettingsRegistry[ModelSettings] = SettingsRegistry("model", ModelSettings)
+
+
+@jaxtyped(typechecker=None)
+def require_fitting(kind: type, arrays: Mapping[str, np.ndarray], **sizes: int) -> None:
+    """Refuse arrays that do not have the shapes which the annotations of a dataclass say, where a name is one number.
+
+    `sizes` are numbers that are known already.
+    """
+    for name, size in sizes.items():
+        isinstance(np.empty((size,)), Float[np.ndarray, name])  # the name stands for this number from here on
+    for name, wanted in get_type_hints(kind, include_extras=True).items() if is_dataclass(kind) else ():
+        array = arrays.get(name)
+        if array is not None and hasattr(wanted, "dims") and not isinstance(array, wanted):
+            raise SureflowError(
+                f"the model is damaged: {name} has the shape {array.shape} and the type {array.dtype}, expected "
+                f"({wanted.dim_str.strip()}): train or calibrate it again"
+            )
 
 
 def varying(inputs: Inputs) -> np.ndarray:

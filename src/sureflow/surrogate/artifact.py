@@ -19,10 +19,13 @@ from sureflow.data.normalize import Normalizer, Standard
 from sureflow.data.scaling import SCALINGS, Scaling
 from sureflow.errors import Exists, SureflowError
 from sureflow.files import write_atomically
-from sureflow.models.contract import ModelSettings, Sizes
+from sureflow.models.contract import ModelSettings, Sizes, require_fitting
 from sureflow.models.network import network_axis
+from sureflow.surrogate.learning import CHECKPOINT
 from sureflow.surrogate.legacy import load_version1
 from sureflow.surrogate.model import StoredFile, Surrogate
+from sureflow.surrogate.model_folder import alone_in, settle, stage
+from sureflow.surrogate.observe import QUANTITIES
 from sureflow.surrogate.predictor import Predictor
 from sureflow.surrogate.space import Space
 from sureflow.surrogate.specification import Specification
@@ -35,6 +38,10 @@ MANIFEST = "model.json"
 ARRAYS, BARS = "weights", "calibration"  # what the names of the two files of arrays begin with
 SCHEMA = "sureflow-model"
 SCHEMA_VERSION = 2
+EVENTS, EXPERIMENT, PROVENANCE = "events.jsonl", "experiment.toml", "provenance.json"
+DESCRIBING = (EXPERIMENT, PROVENANCE)
+IN_PROGRESS = (CHECKPOINT, f".{EVENTS}")  # of a training that has not ended
+OFTEN = 20  # times that a model which is replaced meanwhile is read again
 VERSIONED = ("sureflow", "jax", "equinox", "optax", "numpy", "scipy", "tinygp")
 
 
@@ -123,16 +130,45 @@ def holds_model(folder: Path) -> bool:
 
 def save(surrogate: Surrogate, folder: Path, *, overwrite: bool = False) -> None:
     """Write the model into a folder; one that is there is replaced only with `overwrite`, and then whole."""
+    refuse_model(folder, overwrite=overwrite)
+    with alone_in(folder):
+        refuse_model(folder, overwrite=overwrite)
+        write_model(surrogate, folder)
+
+
+def refuse_model(folder: Path, *, overwrite: bool) -> None:
+    """Replace a model only if asked."""
     if holds_model(folder) and not overwrite:
         raise Exists(f"{folder} holds a trained model: choose another folder, or allow it to be replaced")
-    folder.mkdir(parents=True, exist_ok=True)
+
+
+def write_model(surrogate: Surrogate, folder: Path, described: Mapping[str, bytes] | None = None) -> None:
+    """Write the model, with the files that describe it, into a folder that is held; nothing describes it without them."""
+    before = arrays_of(folder)
     weights = _keep_weights(surrogate, folder)
     manifest = _manifest(surrogate, weights, _keep_bars(surrogate.calibration, folder))
+    if described is None:
+        described = dict.fromkeys(DESCRIBING, b"") if before and weights.name not in before else {}
+    stage(folder, weights.name, described)
     write_atomically(folder / MANIFEST, (manifest.model_dump_json(indent=2, by_alias=True) + "\n").encode())
-    kept = {weights.name, manifest.calibration.file.name if manifest.calibration else ""}
-    for path in (*folder.glob(f"{ARRAYS}*.safetensors"), *folder.glob(f"{BARS}*.safetensors")):
-        if path.name not in kept:
-            path.unlink(missing_ok=True)
+    settle_model(folder)
+
+
+def settle_model(folder: Path) -> None:
+    """Finish what a kill may have interrupted right after a model was replaced."""
+    arrays = arrays_of(folder)
+    if arrays:
+        settle(folder, arrays, IN_PROGRESS)
+
+
+def arrays_of(folder: Path) -> list[str]:
+    """The files of arrays of the model in a folder; none where there is no model, or a damaged one."""
+    try:
+        content = read_manifest(folder / MANIFEST)
+        bars = content.get("calibration") or {}
+        return [content["weights"]["name"], *([bars["file"]["name"]] if bars else [])]
+    except (SureflowError, KeyError, TypeError, AttributeError):
+        return []
 
 
 def load(folder: str | Path) -> Surrogate:
@@ -147,21 +183,35 @@ def load(folder: str | Path) -> Surrogate:
     True
     """
     folder = Path(folder)
-    content = read_manifest(folder / MANIFEST)
+    for _ in range(OFTEN):
+        content = read_manifest(folder / MANIFEST)
+        try:
+            return _load(folder, content)
+        except (SureflowError, FileNotFoundError):
+            if read_manifest(folder / MANIFEST) == content:
+                raise
+    raise SureflowError(f"{folder} is replaced faster than it can be read: try again")
+
+
+def _load(folder: Path, content: dict[str, Any]) -> Surrogate:
+    """The model that a manifest describes; files that it names may be gone if the model was replaced meanwhile."""
     if content["schema_version"] == 1:
         return load_version1(folder, content)
     manifest = validated(Manifest, content, str(folder / MANIFEST))
     path = folder / manifest.weights.name
+    refuse_link(path)
     groups = grouped(map_tensors(path, manifest.weights.checksum), path)
     try:
-        header, parameters = manifest.header, np.array(groups["training"]["parameters"])
+        header, parameters = manifest.header, np.array(groups["training"]["parameters"], float)
+        if parameters.shape[1:] != (len(header.parameters),) or not len(parameters):
+            raise SureflowError(f"{path} is damaged: the training conditions have the shape {parameters.shape}")
         return Surrogate(
             predictor=_predictor(manifest, _space(manifest, groups["space"], folder), groups["model"]),
             header=header,
             field_scale=_standard(manifest.field_scale),
             domain=TrainingDomain(header.parameter_names, parameters, limits=header.limits),
             data_checksum=manifest.data_checksum,
-            calibration=_load_bars(manifest.calibration, folder),
+            calibration=_load_bars(manifest, folder),
             comparison=manifest.comparison,
             stored=StoredFile(path, manifest.weights.checksum),
         )
@@ -174,6 +224,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if not path.is_file():
         lacks = f"it has no {path.name}" if path.parent.exists() else "there is no such folder"
         raise SureflowError(f"{path.parent} is not a trained model: {lacks}")
+    refuse_link(path)
     content = read_json(path)
     if not isinstance(content, dict):
         raise SureflowError(f"{path} is damaged: it holds no object; train the model again")
@@ -186,6 +237,12 @@ def read_manifest(path: Path) -> dict[str, Any]:
             "use the sureflow that made it, or a newer one"
         )
     return content
+
+
+def refuse_link(path: Path) -> None:
+    """A model is what its own folder holds: what someone else's folder points to elsewhere is not read."""
+    if path.is_symlink():
+        raise SureflowError(f"{path} is a link: copy the file that it leads to into the folder of the model")
 
 
 def grouped(tensors: Mapping[str, np.ndarray], source: Path) -> dict[str, dict[str, np.ndarray]]:
@@ -213,6 +270,13 @@ def _predictor(manifest: Manifest, space: Space, arrays: Mapping[str, np.ndarray
     spec, normalizer = manifest.specification, Normalizer.from_dict(manifest.normalizer.model_dump())
     assert isinstance(spec.model, ModelSettings)
     sizes = Sizes(len(normalizer.inputs.mean), len(normalizer.coordinates.mean), len(manifest.header.fields))
+    n_coordinates = space.coordinates(spec.seen_coordinates, np.ones((1, sizes.inputs))).shape[-1]
+    if sizes.coordinates != n_coordinates:
+        raise SureflowError(
+            f"the normalizer of this model is damaged: it has {sizes.coordinates} coordinates, expected {n_coordinates}"
+        )
+    kind = getattr(spec.model, "fitted", object)
+    require_fitting(kind, arrays, parameter=sizes.inputs, variable=sizes.fields, point=space.n_points)
     return Predictor(spec, spec.model.restore(arrays, sizes), space, manifest.scaling, normalizer)
 
 
@@ -225,7 +289,9 @@ def _keep_weights(surrogate: Surrogate, folder: Path) -> ArrayFile:
     stored = surrogate.stored
     if stored is not None and stored.path.exists() and stored.path.name.startswith(f"{ARRAYS}-"):
         if stored.path.resolve().parent != folder.resolve():
-            shutil.copyfile(stored.path, folder / stored.path.name)
+            making = folder / f".{ARRAYS}.making"
+            shutil.copyfile(stored.path, making)
+            making.replace(folder / stored.path.name)
         return ArrayFile(name=stored.path.name, checksum=stored.checksum)
     arrays = {f"model.{name}": array for name, array in surrogate.predictor.fitted.arrays().items()}
     arrays |= {f"space.{name}": array for name, array in surrogate.space.arrays().items()}
@@ -250,14 +316,20 @@ def _keep_bars(calibration: Calibrations | None, folder: Path) -> BarFacts | Non
     return BarFacts(file=_keep(BARS, arrays, folder), **{name: one.facts() for name, one in fitted.items()})
 
 
-def _load_bars(facts: BarFacts | None, folder: Path) -> Calibrations | None:
+def _load_bars(manifest: Manifest, folder: Path) -> Calibrations | None:
+    facts = manifest.calibration
     if facts is None:
         return None
     path = folder / facts.file.name
+    refuse_link(path)
     groups = grouped(map_tensors(path, facts.file.checksum), path)
+    sides = 2 * len(manifest.header.parameters)
+    sizes = {"side": sides, "variable": len(manifest.header.fields), "point": manifest.mesh.points}
+    require_fitting(Calibration, groups["fields"], **sizes)
     fields = Calibration.restore(facts.fields, groups["fields"])
     if facts.quantities is None:
         return Calibrations(fields)
+    require_fitting(Calibration, groups["quantities"], side=sides, variable=len(QUANTITIES), point=1)
     return Calibrations(fields, Calibration.restore(facts.quantities, groups["quantities"]))
 
 

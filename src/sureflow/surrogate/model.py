@@ -128,7 +128,7 @@ class Surrogate:
         """Mean and parts (case, variable, point) in physical units, on the mesh of the runs or at physical points."""
         conditions = np.asarray(conditions, float)
         place = self.place(conditions, extrapolate=extrapolate)
-        raw = found = self.predictor(conditions)
+        raw = found = self.raw_predictive(conditions)
         if self.calibration is not None:
             found = calibrated(self.calibration.fields, raw, self.predictor, place, self.predictor.unit)
         if points is None:
@@ -142,8 +142,25 @@ class Surrogate:
         return self.answer(conditions, points).predictive
 
     def raw_predictive(self, conditions: Conditions) -> Predictive:
-        """Mean and the model's own parts on the mesh of the runs, before any calibration."""
-        return self.predictor(conditions)
+        """Mean and the model's own parts on the mesh of the runs, before any calibration.
+
+        A model from elsewhere may hold finite numbers that no training gives: what it makes of them is not answered.
+        """
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = self.predictor(conditions)
+        except (ValueError, IndexError) as error:
+            raise SureflowError(
+                f"the {self.model_name} cannot be evaluated ({shortened(error)}): its arrays do not fit together; train it "
+                "again"
+            ) from error
+        if not all(np.isfinite(values).all() for values in (found.mean, *found.parts.values())):
+            at = ", ".join(f"{name}={value:g}" for name, value in zip(self.parameter_names, conditions[0], strict=True))
+            raise SureflowError(
+                f"the {self.model_name} gives values that are not finite at {at}: ask nearer to the training runs, or train "
+                "it again"
+            )
+        return found
 
     def novelty(self, conditions: Conditions) -> Float[np.ndarray, " case"]:
         """How new conditions are to the model: 0 at its training runs, about 1 at one of them that it had not seen."""

@@ -1,12 +1,9 @@
 """Models made in folders: trained from an experiment, with events and provenance beside them, and calibrated."""
 
-import contextlib
-import fcntl
 import fnmatch
 import json
-import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +11,20 @@ from typing import Any
 from sureflow.data.disk import explain_writing, refuse_nameless
 from sureflow.data.runs import Runs
 from sureflow.data.splits import Division
-from sureflow.errors import Exists, SureflowError
-from sureflow.files import write_atomically
+from sureflow.errors import SureflowError
 from sureflow.importers import open_file
 from sureflow.models.contract import EpochReport, ModelSettings
 from sureflow.runtime import machine
-from sureflow.surrogate.artifact import MANIFEST, holds_model, load, save
+from sureflow.surrogate.artifact import (
+    EVENTS,
+    EXPERIMENT,
+    MANIFEST,
+    PROVENANCE,
+    load,
+    refuse_model,
+    settle_model,
+    write_model,
+)
 from sureflow.surrogate.calibrate import Progress as Refits
 from sureflow.surrogate.calibrate import calibrate, calibration_runs
 from sureflow.surrogate.experiment import Experiment
@@ -27,12 +32,9 @@ from sureflow.surrogate.fit import SILENT, Listener, make_surrogate
 from sureflow.surrogate.learning import CHECKPOINT, continues
 from sureflow.surrogate.matching import matched
 from sureflow.surrogate.model import Surrogate
+from sureflow.surrogate.model_folder import alone_in, is_unsettled
 from sureflow.train.events import explosion_warning, jsonl_sink, tensorboard_sink
 
-EVENTS = "events.jsonl"
-EXPERIMENT = "experiment.toml"
-PROVENANCE = "provenance.json"
-LOCK = ".lock"
 # What a folder may hold that a model is trained into: without a model, only what an interrupted training left.
 LEFT_BEHIND = (CHECKPOINT, EVENTS, "weights*.safetensors", "calibration*.safetensors")
 OF_A_MODEL = (*LEFT_BEHIND, MANIFEST, EXPERIMENT, PROVENANCE)
@@ -62,6 +64,9 @@ def train_into(
     already is replaced only with `overwrite`, when the new one is finished, and whole.
     """
     began, folder = time.perf_counter(), experiment.output
+    if is_unsettled(folder):
+        with alone_in(folder):
+            settle_model(folder)
     _refuse_other_files(folder, overwrite=overwrite)
     runs = open_file(experiment.runs)
     division = experiment.split(runs)
@@ -75,15 +80,13 @@ def train_into(
             _forget_other_checkpoint(experiment, training)
         follow = replace(listener, epoch=_both(diary, listener.epoch))
         surrogate = make_surrogate(training, experiment.spec, folder=folder, listener=follow)
-        save(surrogate, folder, overwrite=overwrite)
         trained = Trained(surrogate, folder, round(time.perf_counter() - began, 1), diary.warnings)
-        write_atomically(folder / EXPERIMENT, experiment.to_toml().encode())
-        write_atomically(
-            folder / PROVENANCE, (json.dumps(_provenance(runs, division, trained), indent=2) + "\n").encode()
-        )
-        (folder / CHECKPOINT).unlink(missing_ok=True)
-        if not diary.begun:
-            (folder / EVENTS).unlink(missing_ok=True)  # of the model before
+        described = {
+            EXPERIMENT: experiment.to_toml().encode(),
+            PROVENANCE: (json.dumps(_provenance(runs, division, trained), indent=2) + "\n").encode(),
+            EVENTS: diary.content(),
+        }
+        write_model(surrogate, folder, described)
     return trained
 
 
@@ -97,11 +100,13 @@ def calibrate_in(
     on_refit: Refits = lambda done, total: None,
 ) -> Surrogate:
     """Calibrate the model in a folder, where it then replaces the one without these bars; `say` hears by which runs."""
-    surrogate = load(folder)
+    load(folder)  # what cannot be read is not locked either
     with alone_in(folder):
+        settle_model(folder)
+        surrogate = load(folder)  # the one that is here now that nobody else writes
         say(f"calibrating with {calibration_runs(surrogate, matched(runs, surrogate), folds=folds)}")
         fitted = calibrate(surrogate, runs, folds=folds, quantities=quantities, on_refit=on_refit)
-        save(fitted, folder, overwrite=True)
+        write_model(fitted, folder)
     return fitted
 
 
@@ -110,7 +115,8 @@ class Diary:
 
     def __init__(self, folder: Path, names: tuple[str, ...], tensorboard: Path | None):
         self.names = names
-        self.sinks = [jsonl_sink(folder / EVENTS, names)]
+        self.path = folder / f".{EVENTS}"  # the visible one is that of the finished model
+        self.sinks = [jsonl_sink(self.path, names)]
         if tensorboard is not None:
             self.sinks.append(tensorboard_sink(tensorboard, names))
         self.begun = False
@@ -122,6 +128,10 @@ class Diary:
         self.begun = True
         warning = explosion_warning(report, self.names)
         self.warnings = () if warning is None else (warning,)
+
+    def content(self) -> bytes:
+        """What was kept; nothing of a model without epochs."""
+        return self.path.read_bytes() if self.begun else b""
 
 
 def _both(one: Callable[[EpochReport], None], other: Callable[[EpochReport], None]) -> Callable[[EpochReport], None]:
@@ -141,28 +151,7 @@ def _refuse_other_files(folder: Path, *, overwrite: bool) -> None:
     for name in found:
         if not any(fnmatch.fnmatch(name, pattern) for pattern in known):
             raise SureflowError(f"{folder} holds other files than a model's, such as {name}: choose another folder")
-    if holds_model(folder) and not overwrite:
-        raise Exists(f"{folder} holds a trained model: choose another folder, or allow it to be replaced")
-
-
-@contextlib.contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Hold a folder that is written to; the lock ends with the process, whatever ends that."""
-    with explain_writing(folder):
-        made = not folder.exists()
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / LOCK).open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                yield
-            except BlockingIOError:
-                raise SureflowError(
-                    f"another process is making the model in {folder}: wait for it, stop it, or choose another folder"
-                ) from None
-            except BaseException:
-                if made and [path.name for path in folder.iterdir()] == [LOCK]:
-                    shutil.rmtree(folder)  # nothing came of it
-                raise
+    refuse_model(folder, overwrite=overwrite)
 
 
 def _forget_other_checkpoint(experiment: Experiment, training: Runs) -> None:
