@@ -367,7 +367,10 @@ def test_one_process_writes_at_a_time(surrogate, copy):
             lambda m: [v.pop() for v in m["normalizer"]["fields"].values()],
             "normalizer.fields has 3 entries, expected 4",
         ),
-        (lambda m: [v.pop() for v in m["normalizer"]["coordinates"].values()], "normalizer of this model is damaged: it has 1 coordinates, expected 2"),
+        (
+            lambda m: [v.pop() for v in m["normalizer"]["coordinates"].values()],
+            "normalizer of this model is damaged: it has 1 coordinates, expected 2",
+        ),
         (lambda m: m["field_scale"].pop("std"), "field_scale.std is missing"),
         (lambda m: m["header"]["fields"].pop(), "normalizer.fields has 4 entries, expected 3"),
         (lambda m: m["header"]["parameters"].pop(), "altitude_km"),
@@ -524,7 +527,9 @@ def test_finite_arrays_that_give_no_finite_answer_are_not_answered(copy_with_bar
         load(copy_with_bars).predict(mach=25, altitude_km=46)
     smaller = np.ascontiguousarray
     change_arrays(
-        copy_with_bars, "weights", lambda arrays: arrays.update({"model.inverse": smaller(arrays["model.inverse"][1:, 1:])})
+        copy_with_bars,
+        "weights",
+        lambda arrays: arrays.update({"model.inverse": smaller(arrays["model.inverse"][1:, 1:])}),
     )
     with pytest.raises(SureflowError, match=r"cannot be evaluated .* its arrays do not fit together"):
         load(copy_with_bars).predict(mach=25, altitude_km=46)
