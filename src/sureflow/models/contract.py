@@ -177,7 +177,8 @@ def require_fitting(kind: type, arrays: Mapping[str, np.ndarray], **sizes: int) 
     `sizes` are numbers that are known already.
     """
     for name, size in sizes.items():
-        isinstance(np.empty((size,)), Float[np.ndarray, name])  # the name stands for this number from here on
+        bound: Any = Float[np.ndarray, name]
+        isinstance(np.empty((size,)), bound)  # the name stands for this number from here on
     for name, wanted in get_type_hints(kind, include_extras=True).items() if is_dataclass(kind) else ():
         array = arrays.get(name)
         if array is not None and hasattr(wanted, "dims") and not isinstance(array, wanted):
