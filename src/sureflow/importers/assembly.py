@@ -73,7 +73,9 @@ def select(snapshot: Snapshot, settings: ImportSettings) -> Taken:
     else:
         choices, left_out = guess_fields(everything, snapshot.units)
     location = settings.location
-    if location == "auto":
+    if all(block.topology.kind == "points" for block in blocks):
+        location = "points"
+    elif location == "auto":
         location = "cells" if all(choice.array in found["cells"] for choice in choices) else "points"
     flat = flatten_block(merged(blocks), settings.flat)
     choices = [choice for choice in choices if is_kept(choice, choices, flat, snapshot, settings)]

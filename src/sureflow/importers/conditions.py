@@ -3,14 +3,15 @@
 import math
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sureflow.errors import SureflowError
-from sureflow.importers.naming import without_unit
+from sureflow.importers.naming import COMPONENT, without_unit
+from sureflow.validation import parse_json, read_toml, shortened
 
 NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
 FILE_COLUMNS = ("file", "case", "run", "folder", "path", "name")
@@ -174,6 +175,69 @@ def expression(pattern: str) -> str:
     return begin + "".join(
         NUMBER if part.startswith("{") else "[^/]*?" if part == "*" else re.escape(part) for part in parts
     )
+
+
+def from_entries(
+    entries: Mapping[str, str], files: Sequence[Path], numbers: Callable[[Path], Mapping[str, float]]
+) -> Columns:
+    """Values that the runs hold themselves: 'file:key.key[component]' of a dictionary in the case folder or beside the file
+    (OpenFOAM, JSON or TOML; {stem} stands for the name of the run), or the name of a number in the file of the run.
+    """
+    return {name: np.array([entry_of(file, entry, name, numbers) for file in files]) for name, entry in entries.items()}
+
+
+def entry_of(file: Path, entry: str, name: str, numbers: Callable[[Path], Mapping[str, float]]) -> float:
+    place, colon, keys = entry.rpartition(":")
+    if not colon:
+        known = numbers(file)
+        if entry not in known:
+            raise SureflowError(f"{file} has no number {entry!r} for {name}: it has {', '.join(known) or 'none'}")
+        return known[entry]
+    folder = file if file.is_dir() else file.parent
+    source = folder / place.replace("{stem}", file.name.partition(".")[0])
+    if not source.is_file():
+        raise SureflowError(f"{source} does not exist, from which {name} is to be read")
+    found = COMPONENT.match(keys)
+    path, component = (found[1], int(found[2])) if found else (keys, None)
+    value = looked_up(source, path.split("."), name)
+    try:
+        values = np.asarray(getattr(value, "value", value), float).ravel()
+        number = float(values[0 if component is None else component])
+    except (TypeError, ValueError, IndexError):
+        raise SureflowError(f"{source}: {keys} is {shortened(value)}, and {name} must be a number") from None
+    if (component is None and values.size != 1) or not math.isfinite(number):
+        raise SureflowError(f"{source}: {keys} has {values.size} numbers: say which of them {name} is, as in {keys}[0]")
+    return number
+
+
+def looked_up(source: Path, keys: Sequence[str], name: str) -> Any:
+    """An entry of a dictionary in a file. Nothing in it is executed."""
+    if source.suffix == ".json":
+        content: Any = parse_json(source.read_bytes(), str(source))
+    elif source.suffix == ".toml":
+        content = read_toml(source)
+    else:
+        content = foam_dictionary(source)
+    for depth, key in enumerate(keys):
+        try:
+            content = content[key]
+        except (KeyError, TypeError, IndexError):
+            where = ".".join(keys[:depth]) or "it"
+            raise SureflowError(f"{source} has no entry {'.'.join(keys)} for {name}: {where} has no {key}") from None
+    return content
+
+
+def foam_dictionary(source: Path) -> Any:
+    try:
+        from foamlib import FoamFieldFile
+    except ImportError:
+        raise SureflowError(
+            f"{source} needs foamlib to be read, which is not installed: pip install 'sureflow[cfd]'"
+        ) from None
+    try:
+        return FoamFieldFile(source).as_dict()
+    except Exception as error:
+        raise SureflowError(f"{source} cannot be read ({str(error).partition(chr(10))[0][:200]})") from None
 
 
 def joined_columns(parts: Sequence[Mapping[str, np.ndarray]]) -> Columns:

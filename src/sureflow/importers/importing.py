@@ -24,6 +24,7 @@ from sureflow.files import put_in_place, write_atomically
 from sureflow.importers.assembly import Fields, RunMesh, Taken, assemble, select
 from sureflow.importers.conditions import (
     Columns,
+    from_entries,
     from_pattern,
     from_table,
     joined_columns,
@@ -115,6 +116,9 @@ def parameters_of(
         parts.append(columns)
     if settings.pattern is not None:
         parts.append(from_pattern(settings.pattern, files))
+    if settings.entries:
+        bare = Wanted(settings.time, arrays=frozenset())
+        parts.append(from_entries(settings.entries, files, lambda file: read_snapshot(file, bare).values))
     return joined_columns(parts), units
 
 

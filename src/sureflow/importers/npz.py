@@ -21,7 +21,9 @@ import numpy as np
 from sureflow.data.meshes import Cells
 from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
+from sureflow.importers.point_tables import read_npz_points
 from sureflow.importers.reading import IMPORTERS
+from sureflow.importers.snapshot import SnapshotReader
 
 GROUPS = ("parameters", "fields", "numbers", "units")
 SINGLE = ("coordinates", "nodes", "shape", "axes", "location")
@@ -53,7 +55,7 @@ def read_npz(path: Path, **options: Any) -> Runs:
         raise SureflowError(f"{path}: {error}") from None
 
 
-IMPORTERS.register(".npz", read_npz)
+IMPORTERS.register(".npz", SnapshotReader(read_npz_points, runs=read_npz))
 
 
 def _cells(arrays: Mapping[str, np.ndarray]) -> dict[str, Cells]:

@@ -16,9 +16,16 @@ Importer = Callable[..., Runs]  # read(path, **options)
 IMPORTERS: Registry[Importer | SnapshotReader] = Registry("file ending")
 IMPORTERS.register(".zarr", open_runs)
 IMPORTERS.later(".npz", "sureflow.importers.npz")
-VTK = ".vtu .vts .vtp .vti .vtr .pvtu .pvts .pvtp .pvti .pvtr .vtm .vtmb .vtk .vtkhdf .pvd"
-for ending in VTK.split():
-    IMPORTERS.later(ending, "sureflow.importers.vtk_files")
+MODULES = {
+    "vtk_files": ".vtu .vts .vtp .vti .vtr .pvtu .pvts .pvtp .pvti .pvtr .vtm .vtmb .vtk .vtkhdf .pvd",
+    "foreign": ".cgns .cas.h5 .cas .case .encas .xyz .x .g .p3d",
+    "su2": ".dat .tec .plt .szplt",
+    "point_tables": ".csv .nc .h5 .hdf5",
+    "openfoam": ".foam",
+}
+for module, endings in MODULES.items():
+    for ending in endings.split():
+        IMPORTERS.later(ending, f"sureflow.importers.{module}")
 OPENFOAM = ".foam"
 
 
@@ -35,11 +42,10 @@ def open_file(path: str | Path, **options: object) -> Runs:
     9 runs over angle (0..4): p (Pa) at 50 points in x
     """
     path = Path(path)
-    read = importer_for(path)
-    if isinstance(read, SnapshotReader):
-        raise SureflowError(
-            f"{path} holds a single run: import a folder of such files first, as sureflow.read_runs does"
-        )
+    reader = importer_for(path)
+    read = reader.runs if isinstance(reader, SnapshotReader) else reader
+    if read is None:
+        raise SureflowError(f"{path} holds a single run: make runs of a folder of such files with sureflow.read_runs")
     try:
         return read(path, **options)
     except TypeError as error:

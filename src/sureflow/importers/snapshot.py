@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sureflow.data.meshes import Topology
+from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
 
 LAST = "last"
@@ -75,10 +76,13 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class SnapshotReader:
-    """Reads one run from a file or folder. `companions` are endings of files that belong to it and are no runs themselves."""
+    """Reads one run from a file or folder. `companions` are endings of files that belong to it and are no runs themselves;
+    `runs` opens files of the same ending that hold many runs.
+    """
 
     read: Callable[[Path, Wanted], Snapshot]
     companions: tuple[str, ...] = ()
+    runs: Callable[..., Runs] | None = None
 
     def __call__(self, path: Path, wanted: Wanted = EVERYTHING) -> Snapshot:
         """The run, which is never empty; whatever a damaged file raises becomes one sentence."""

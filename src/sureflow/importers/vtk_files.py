@@ -54,8 +54,8 @@ def raising() -> Iterator[None]:
     with VtkErrorCatcher(raise_errors=False, send_to_logging=False) as catcher:
         yield
     if catcher.error_events:
-        words = " ".join(str(catcher.error_events[0]).split())
-        raise ValueError(words.rpartition("): ")[2] or words)
+        event = catcher.error_events[0]
+        raise ValueError(" ".join(str(getattr(event, "alert", event)).split()))
 
 
 def choose_time(path: Path, reader: Any, wanted: Wanted) -> tuple[tuple[float, ...], float | None]:
@@ -152,25 +152,25 @@ def topology_of(leaf: Any) -> tuple[Topology, Any]:
         if not len(types) or (types == 1).all():
             return Topology(), everything
         parts = (leaf.GetCells().GetConnectivityArray(), leaf.GetCells().GetOffsetsArray())
-        connectivity, offsets = (np.asarray(vtk_to_numpy(part), np.int64) for part in parts)
+        connectivity, offsets = (vtk_to_numpy(part).astype(np.int64) for part in parts)
         return Topology(cells=Cells(connectivity, offsets, types.astype(np.int64))), everything
     return surface_topology(leaf)
 
 
 def surface_topology(leaf: Any) -> tuple[Topology, Any]:
     """The lines and polygons of a surface; strips become triangles, and vertices are left to their points."""
-    if leaf.n_strips:
+    if leaf.GetNumberOfStrips():
         raise ValueError("it has triangle strips: write it with triangles")
-    if leaf.n_faces_strict:
+    if leaf.GetNumberOfPolys():
         listed, kind = np.asarray(leaf.faces), None
-    elif leaf.n_lines:
+    elif leaf.GetNumberOfLines():
         listed, kind = np.asarray(leaf.lines), 4
     else:
         return Topology(), slice(None)
     offsets, connectivity = unlisted(listed)
     counts = np.diff(offsets)
     types = np.full(len(counts), kind) if kind else np.select([counts == 3, counts == 4], [5, 9], 7)
-    first = leaf.n_verts + (leaf.n_lines if not kind else 0)
+    first = leaf.GetNumberOfVerts() + (leaf.GetNumberOfLines() if not kind else 0)
     return Topology(cells=Cells(connectivity, offsets, types.astype(np.int64))), slice(first, first + len(counts))
 
 
@@ -181,7 +181,7 @@ def unlisted(listed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     width = int(listed[0]) + 1
     if listed.size % width == 0 and (listed[::width] == width - 1).all():
         table = listed.reshape(-1, width)[:, 1:]
-        return np.arange(0, table.size + 1, width - 1, dtype=np.int64), np.ascontiguousarray(table, np.int64).ravel()
+        return np.arange(0, table.size + 1, width - 1, dtype=np.int64), table.astype(np.int64).ravel()
     starts, place = [], 0
     while place < listed.size:
         starts.append(place)

@@ -1,0 +1,109 @@
+"""Every format: values, units and places as they were written, to the precision of the file; and what is no such file."""
+
+import lzma
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+import sureflow as sf
+from importers import format_files
+from sureflow.errors import SureflowError
+from sureflow.importers import IMPORTERS, SnapshotReader
+from sureflow.importers.reading import importer_for
+
+FIXTURES = Path(__file__).parent.parent / "fixtures/formats"
+# Plot3D has conserved variables; the test files put other fields in their places.
+CONSERVED = {"p": "Density", "T": "StagnationEnergy", "u1": "Momentum[0]", "u2": "Momentum[1]"}
+
+
+def written(folder: Path, ending: str) -> Path:
+    write, _, _ = format_files.FORMATS[ending]
+    for mach in (2, 3):
+        (folder / f"M{mach}").mkdir()
+        write(folder / f"M{mach}/run{ending}")
+    return folder
+
+
+@pytest.mark.parametrize("ending", format_files.FORMATS)
+def test_values_units_and_places(tmp_path, ending):
+    _, location, precision = format_files.FORMATS[ending]
+    source = f"{written(tmp_path, ending)}/*/run{ending}"
+    fields = CONSERVED if ending == ".xyz" else {}
+    runs = sf.read_runs(source, pattern="M{mach}/", fields=fields)
+    assert (runs.header.location, runs.header.axes) == (location, ("x", "y"))
+    units = {"p": "Pa", "T": "K", "u1": "m/s", "u2": "m/s"}
+    assert dict(zip(runs.names, runs.units, strict=True)) == units
+    x, y = runs.geometry_of(0).points.T
+    assert len(x) == (6 if location == "cells" else 12)
+    assert (x.min(), x.max()) == pytest.approx((0.25, 1.25) if location == "cells" else (0.0, 1.5), rel=1e-6)
+    for name, expected in format_files.values(x, y).items():
+        np.testing.assert_allclose(
+            runs.fields[1][runs.names.index(name)], expected, rtol=precision, atol=1e-4 * (precision > 1e-7)
+        )
+
+
+@pytest.mark.parametrize("ending", [ending for ending in IMPORTERS if ending not in (".zarr", ".foam", ".pvd")])
+@pytest.mark.parametrize("content", [b"", bytes(range(256)) * 8, b"solid nothing\n" * 40])
+def test_what_is_no_such_file_is_one_sentence(tmp_path, ending, content):
+    path = tmp_path / f"run{ending}"
+    path.write_bytes(content)
+    for companion in (".dat.h5", ".dat", ".q"):
+        (tmp_path / f"run{companion}").write_bytes(content)
+    reader = importer_for(path)
+    assert isinstance(reader, SnapshotReader)
+    with pytest.raises(SureflowError) as refused:
+        reader(path)
+    assert f"run{'.dat' if ending == '.cas' else ending}" in str(refused.value) or "run." in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def unpacked(name: str, folder: Path) -> Path:
+    (folder / name).write_bytes(lzma.decompress((FIXTURES / f"{name}.xz").read_bytes()))
+    return folder / name
+
+
+def test_fluent(tmp_path):
+    path, solution = unpacked("room.cas.h5", tmp_path), unpacked("room.dat.h5", tmp_path)
+    runs = sf.read_runs([path], entries={"mach": f"{setting(tmp_path)}:mach"})
+    assert runs.n_points == 4338
+    assert runs.header.axes == ("x", "y")
+    with h5py.File(solution) as file:
+        expected = np.asarray(file["results/1/phase-1/cells/SV_T/1"])
+    np.testing.assert_array_equal(runs.fields[0][runs.names.index("T")], expected)
+    assert dict(zip(runs.names, runs.units, strict=True))["rho"] == "kg/m3"
+    (tmp_path / "room.dat.h5").unlink()
+    with pytest.raises(SureflowError, match=r"room\.dat\.h5 is missing"):
+        importer_for(path)(path)
+
+
+def setting(folder: Path) -> str:
+    (folder / "{stem}.json".format(stem="room")).write_text('{"mach": 0.1}')
+    return "{stem}.json"
+
+
+def test_cgns_in_adf(tmp_path):
+    path = unpacked("sqnz_s.adf.cgns", tmp_path)
+    found = importer_for(path)(path)
+    assert sum(block.n_cells for block in found.blocks) == sum(np.prod(block.topology.shape) for block in found.blocks)
+    density = found.blocks[0].on_cells["Density"]
+    assert density.dtype == np.float64
+    # The file has these very numbers, in either byte order.
+    raw = path.read_bytes()
+    assert density[:4].astype(">f8").tobytes() in raw or density[:4].astype("<f8").tobytes() in raw
+
+
+@pytest.mark.parametrize("name", ["run.szplt", "run.plt"])
+def test_binary_tecplot_says_the_way_out(tmp_path, name):
+    (tmp_path / name).write_bytes(b"#!TDV112" + bytes(100))
+    with pytest.raises(SureflowError, match="export it as CGNS, VTK or Tecplot ASCII"):
+        importer_for(tmp_path / name)(tmp_path / name)
+
+
+def test_a_restart_that_is_cut_off(tmp_path):
+    format_files.write_su2_restart(tmp_path / "restart.dat")
+    whole = (tmp_path / "restart.dat").read_bytes()
+    (tmp_path / "restart.dat").write_bytes(whole[:400])
+    with pytest.raises(SureflowError, match="is cut off: it has 400 bytes"):
+        importer_for(tmp_path / "restart.dat")(tmp_path / "restart.dat")
