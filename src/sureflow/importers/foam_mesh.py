@@ -4,6 +4,7 @@ import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -53,7 +54,7 @@ def existing(path: Path) -> Path | None:
     return next((one for one in (path, path.with_name(path.name + ".gz")) if one.is_file()), None)
 
 
-def content(path: Path) -> object:
+def content(path: Path) -> Any:
     """The list that a file consists of."""
     from foamlib import FoamFile
 
@@ -69,7 +70,7 @@ def read_faces(path: Path | None) -> tuple[np.ndarray, np.ndarray]:
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     head, _, rest = raw.partition(b"}")
     if b"faceCompactList" in head or b"binary" in head:
-        offsets, corners = content(path.with_name("faces"))  # type: ignore[misc]
+        offsets, corners = content(path.with_name("faces"))
         return np.asarray(corners, np.int64), np.asarray(offsets, np.int64)
     # 4(0 1 5 4) and so on: as plain numbers a hundred times faster than parsed.
     lines = b"\n".join(line for line in rest.split(b"\n") if not line.lstrip().startswith((b"//", b"/*", b"*")))
@@ -110,7 +111,7 @@ def cells_of_faces(mesh: FoamMesh) -> Cells:
     for kind in (TETRAHEDRON, HEXAHEDRON, PRISM, PYRAMID):
         chosen = np.flatnonzero(types == kind)
         if len(chosen):
-            rows = first[chosen][:, None] + np.arange(n_faces[chosen[0]])
+            rows = first[chosen][:, None] + np.arange(int(n_faces[chosen[0]]))
             ordered = ordered_corners(mesh, kind, face[rows], outward[rows])
             connectivity[set_ends[chosen][:, None] + np.arange(ordered.shape[1])] = ordered
     return Cells(connectivity, set_ends, types.astype(np.int64))

@@ -11,7 +11,7 @@ from sureflow.importers.snapshot import Snapshot, SnapshotReader, Wanted
 from sureflow.importers.vtk_files import choose_time, raising, require_pyvista, select_arrays, snapshot_of
 
 MOST_BLOCKS, MOST_NODES = 10_000, 100_000  # of a mesh, and along one direction of a block
-SOLUTIONS = (".q", ".Q", ".f", ".fun")  # of Plot3D, beside the mesh
+SOLUTIONS = (".q", ".Q")  # of Plot3D, beside the mesh
 
 
 def read_through(path: Path, reader: Any, wanted: Wanted) -> Snapshot:
@@ -52,7 +52,7 @@ def read_ensight(path: Path, wanted: Wanted) -> Snapshot:
 
 
 def read_plot3d(path: Path, wanted: Wanted) -> Snapshot:
-    """A mesh (.xyz, .x, .g) and the solution of the same name (.q) or functions (.f) beside it."""
+    """A mesh (.xyz, .x, .g) and the solution of the same name (.q) beside it."""
     require_pyvista(path)
     import pyvista
 
@@ -63,7 +63,7 @@ def read_plot3d(path: Path, wanted: Wanted) -> Snapshot:
         raise SureflowError(f"{path} has no solution beside it: {path.with_suffix('.q').name} is missing")
     require_plot3d(path)
     for file in beside:
-        reader.add_q_files(file) if file.suffix in SOLUTIONS[:2] else reader.add_function_file(file)
+        reader.add_q_files(file)
     with raising():
         return snapshot_of(path, reader.read(), wanted)
 

@@ -18,7 +18,7 @@ CLASS = re.compile(rb"class\s+(\w+)\s*;")
 FIELDS = (b"volScalarField", b"volVectorField", b"volSymmTensorField", b"volTensorField")
 VIRTUAL = ("empty", "wedge", "processor", "cyclic", "cyclicAMI", "processorCyclic", "symmetryPlane", "symmetry")
 # Units with a name, by the exponents of mass, length, time, temperature, amount, current and luminous intensity.
-UNITS = {
+UNITS: dict[tuple[int, ...], str] = {
     (1, -1, -2, 0, 0, 0, 0): "Pa",
     (0, 0, 0, 1, 0, 0, 0): "K",
     (1, 2, -2, 0, 0, 0, 0): "J",

@@ -36,7 +36,7 @@ def read_csv(path: Path, wanted: Wanted) -> Snapshot:
     for title in frame.columns:
         if title.startswith("Unnamed:"):
             continue
-        numbers = pandas.to_numeric(frame[title], errors="coerce").to_numpy(float)
+        numbers = np.asarray(pandas.to_numeric(frame[title], errors="coerce"), float)
         if np.isnan(numbers).all():
             continue  # words, not numbers
         columns[title] = numbers
