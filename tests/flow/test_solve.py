@@ -13,11 +13,12 @@ from sureflow.errors import SureflowError
 from sureflow.flow.mesh import MeshSettings, SphereCone, body_mesh
 from sureflow.flow.riemann import FLUXES, einfeldt_speeds, euler_flux
 from sureflow.flow.solution import RECORD_NAMES
-from sureflow.flow.solve import Start, scheme, solve_flow
+from sureflow.flow.solve import Start, scheme, solve, solve_flow
 from sureflow.flow.state import conservative
 from sureflow.flow.steer import SolverSettings
 from sureflow.physics.correlations import fay_riddell, pitot_ratio
 from sureflow.physics.free_stream import FlightCondition, FreeStream
+from sureflow.physics.gases import PerfectGas
 from sureflow.physics.wall import Wall
 
 BODY = SphereCone()
@@ -120,6 +121,38 @@ def test_wind_tunnel_stream_and_plain_sphere():
     assert solution.convergence.status == "converged"
     mach = stream.mach(solution.gas)
     assert solution.record()["pitot_ratio"] == pytest.approx(pitot_ratio(mach), rel=0.02)
+
+
+def test_a_small_sphere_in_a_hot_stream_converges():
+    """Cell Reynolds numbers are low along the body as well: an operator without viscous terms there diverges."""
+    stream = FreeStream(velocity=2436.0, pressure=536.0, temperature=2573.0)
+    settings = MeshSettings(
+        cells=(32, 48), wall_spacing=3e-6, mach=stream.mach(PerfectGas()), nose_margin=2.2, base_margin=1.6
+    )
+    solution = solve_flow(stream, body_mesh(SphereCone.sphere(6.6e-3), settings), wall=Wall(temperature=296.0))
+    assert solution.convergence.status == "converged"
+    assert solution.convergence.steps < 500
+    assert solution.convergence.history.max() < 10.0
+
+
+def test_a_sensor_that_chases_the_shock_is_damped():
+    """Here the sensor is half on at the stagnation line: followed in full, it and the shock never come to rest."""
+    body = SphereCone(nose_radius=0.153984, half_angle_deg=11.3546)
+    mesh = body_mesh(body, MeshSettings(cells=(32, 32), wall_spacing=5e-5, mach=14.2916))
+    solution = solve_flow(FlightCondition(14.2916, 36.6829), mesh, wall=Wall(temperature=1374.78))
+    assert (solution.convergence.status, solution.convergence.criterion) == ("converged", "residual")
+    assert solution.convergence.unfrozen_residual_drop < 1e-4
+    assert solution.convergence.steps < 1000
+
+
+def test_a_shock_that_touches_the_outer_boundary_is_no_result_and_makes_the_mesh_grow():
+    tight = solve_flow(FlightCondition(20, 86), body_mesh(BODY, MeshSettings(cells=(32, 48), mach=20.0)))
+    assert tight.convergence.status == "failed"
+    assert "larger margins" in tight.convergence.advice
+    grown = solve(20, 86, cells=(32, 48))
+    assert grown.convergence.status == "converged"
+    assert grown.mesh.settings.nose_margin > tight.mesh.settings.nose_margin  # type: ignore[union-attr]
+    assert grown.record()["undisturbed_cells"] > 0
 
 
 def test_a_march_without_steps_says_so():

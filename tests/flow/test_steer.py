@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from sureflow.flow.steer import CHUNK, WINDOW, Log
+from sureflow.flow import steer
+from sureflow.flow.residual import Problem
+from sureflow.flow.steer import CHUNK, RETREATS, WINDOW, Log, SolverSettings
 
 TOLERANCE = 1e-6
 
@@ -45,3 +47,51 @@ def test_progress_reaches_one_at_the_tolerance():
         log.add(np.full(CHUNK, drop), "frozen", TOLERANCE)
     assert [progress.fraction for progress in seen] == pytest.approx([0.5, 1.0])
     assert seen[-1].step == 2 * CHUNK
+
+
+class Marching:
+    """Stands in for `advance`: chunks end with given residuals while the CFL number may exceed 10, else they fall."""
+
+    def __init__(self, ends):
+        self.ends, self.cfls, self.states = ends, [], []
+
+    def __call__(self, march, problem, controls, steps):
+        largest = float(controls.largest_cfl)
+        self.cfls.append(largest)
+        self.states.append(march.state)
+        end = self.ends.pop(0) if largest > 10.0 and self.ends else 1e-8
+        return march._replace(state="later"), np.full(CHUNK, end)
+
+
+def second_order(monkeypatch, ends, **settings):
+    marching = Marching(ends)
+    monkeypatch.setattr(steer, "advance", marching)
+    monkeypatch.setattr(steer, "unfrozen_residual", lambda *_: 0.0)
+    march = steer.March("beginning", np.float64(5.0), None)  # type: ignore[arg-type]
+    log = Log(reference=1.0)
+    _, status, criterion = steer.second_order(
+        march,
+        object.__new__(Problem),
+        SolverSettings(**settings),
+        log,
+        lambda state: np.ones(1),
+    )
+    return marching, status, criterion
+
+
+def test_a_march_that_diverges_begins_again_with_a_lower_cfl_number(monkeypatch):
+    marching, status, _ = second_order(monkeypatch, [1.0, 50.0, 5e3, 1.0, np.nan])
+    assert marching.cfls == [500.0, 500.0, 500.0, 50.0, 50.0, 5.0]
+    assert marching.states == ["beginning", "later", "later", "beginning", "later", "beginning"]
+    assert status == "converged"
+
+
+def test_a_march_that_diverges_again_and_again_fails_early(monkeypatch):
+    marching, status, criterion = second_order(monkeypatch, [1.0] + [1e18] * 100, largest_cfl=1e6)
+    assert (status, criterion) == ("failed", "unphysical")
+    assert len(marching.cfls) == 2 + RETREATS
+
+
+def test_a_rough_start_is_not_a_divergence(monkeypatch):
+    """Bounds follow the first residual where that is above uniform free stream's."""
+    assert second_order(monkeypatch, [2e3, 1e4, 1e5, 1.0])[1] == "converged"

@@ -2,7 +2,7 @@
 
 Data-parallel line relaxation (Wright, Candler and Bose, AIAA Journal 36, 1998): the linearized equations are solved exactly
 along every j line, and a few sweeps bring in the neighbors along i. The operator is that of the first-order scheme with
-frozen dissipation, plus the thin-layer viscous terms: only its right-hand side has to be accurate.
+frozen dissipation, plus the viscous flux of the differences across each face: only its right-hand side has to be accurate.
 
 Blocks are arrays (4, 4, nj, ni): row, column, cell. Everything is elementwise over the cells, which on a CPU is much faster
 than batched LAPACK on 4x4 matrices.
@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from sureflow.flow.boundary import Boundary
 from sureflow.flow.metrics import FaceGeometry
 from sureflow.flow.residual import Problem, face_maximum
 from sureflow.flow.riemann import hllc_hlle
@@ -137,17 +138,19 @@ def face_blocks(left: Side, right: Side, face: FaceGeometry, shock) -> tuple[Blo
     return by_left * face.area, by_right * face.area
 
 
-def add_thin_layer(blocks, left: Side, right: Side, problem: Problem) -> tuple[Block, Block]:
-    """Inviscid blocks of the j faces plus those of the thin-layer viscous flux."""
-    face, units, wall = problem.metrics.j_faces, problem.units, problem.boundaries.j_min
+def add_thin_layer(blocks, left: Side, right: Side, face: FaceGeometry, gradient, units: Units, wall: Boundary | None):
+    """Inviscid blocks of faces plus those of the viscous flux of the differences across them.
+
+    `gradient` is that of the coordinate across the faces. `wall` is the boundary of the first of them, if that is one.
+    """
     mean = 0.5 * (left.w + right.w)
     temperature = units.temperature(mean[0], units.energy_from_pressure(mean[0], mean[3]))
-    conductance = face.area * (face.eta_gradient[0] * face.normal[0] + face.eta_gradient[1] * face.normal[1])
+    conductance = face.area * (gradient[0] * face.normal[0] + gradient[1] * face.normal[1])
     mu = conductance * units.viscosity(temperature, mean[3])
     k = conductance * units.conductivity(temperature, mean[3])
     by_left, by_right = blocks
     by_left = by_left + thin_layer_jacobian(left, mean[1:3], face.normal, mu, k)
-    if wall.is_wall:
+    if wall is not None:
         # The ghost mirrors the cell through the wall, so that the difference changes twice as fast as the cell does; not
         # so the temperature of an adiabatic wall, which follows the cell.
         mu, k = mu.at[0].multiply(2.0), k.at[0].multiply(2.0 if wall.conducts else 0.0)
@@ -182,7 +185,10 @@ def linearize(w: State, problem: Problem, shock) -> Operator:
         push = jnp.stack([zero, *geometry.j_faces.vector[:, 0], zero])
         j_right = j_right.at[:, :, 0].set(outer(push, cells.pressure_row[:, 0]))
     if problem.viscous:
-        j_left, j_right = add_thin_layer((j_left, j_right), *j_pair, problem)
+        # Along i as well: small bodies in thin air have low cell Reynolds numbers in both directions.
+        i_face, j_face, wall = geometry.i_faces, geometry.j_faces, sides.j_min if sides.j_min.is_wall else None
+        i_left, i_right = add_thin_layer((i_left, i_right), *i_pair, i_face, i_face.xi_gradient, units, None)
+        j_left, j_right = add_thin_layer((j_left, j_right), *j_pair, j_face, j_face.eta_gradient, units, wall)
     center = i_left[..., 1:] - i_right[..., :-1] + j_left[..., 1:, :] - j_right[..., :-1, :]
     center = center.at[2].add(-geometry.plane_area * cells.pressure_row)
     if sides.i_max.follows:

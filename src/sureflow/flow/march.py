@@ -28,7 +28,7 @@ class Controls(NamedTuple):
     """What the host decides between chunks of steps; all are arguments of the compiled program."""
 
     order: Float[Array, ""]  # 0 first, 1 second order in space
-    frozen: Bool[Array, ""]  # keep limiter and sensor as they are
+    fresh: Float[Array, ""]  # share of limiter and sensor that follows the state; 0 keeps them as they are
     growth: Float[Array, ""]  # of the CFL number, per step
     largest_cfl: Float[Array, ""]
 
@@ -50,8 +50,8 @@ def advance(
     def step(index, progress: tuple[March, Float[Array, " CHUNK"]]):
         march, norms = progress
         w = primitive(march.state, problem.units)
-        fresh = switches(w, problem)
-        active = Switches(*(jnp.where(controls.frozen, a, b) for a, b in zip(march.switches, fresh, strict=True)))
+        pairs = zip(march.switches, switches(w, problem), strict=True)
+        active = Switches(*((1.0 - controls.fresh) * old + controls.fresh * new for old, new in pairs))
         r = residual(march.state, problem, active, controls.order)
         norm = residual_norm(r)
         cfl = jnp.minimum(march.cfl * controls.growth, controls.largest_cfl)

@@ -5,7 +5,7 @@ measured from the nose tip downstream, r from the axis, in meters.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from sureflow.validation import plain, settings
 
 Cells = Float[np.ndarray, "nj ni"]
 Points = Float[np.ndarray, "2 n"]
+
+MOST_MARGIN = 10.0  # outer boundary / Billig's shock
 
 
 @settings
@@ -104,8 +106,15 @@ class MeshSettings:
         if not 1e-4 <= self.nose_cell <= 1.0:
             raise SureflowError(f"nose_cell={self.nose_cell:g} nose radii is outside 1e-4..1, around 0.03")
         for name in ("nose_margin", "base_margin"):
-            if not 1.0 < getattr(self, name) <= 10.0:
-                raise SureflowError(f"{name}={getattr(self, name):g} must be above 1 and at most 10, around 1.2 or 1.4")
+            if not 1.0 < getattr(self, name) <= MOST_MARGIN:
+                raise SureflowError(
+                    f"{name}={getattr(self, name):g} must be above 1 and at most {MOST_MARGIN:g}, around 1.2 or 1.4"
+                )
+
+    def grown(self, factor: float) -> "MeshSettings":
+        """The same with an outer boundary farther out."""
+        nose, base = (min(MOST_MARGIN, factor * margin) for margin in (self.nose_margin, self.base_margin))
+        return replace(self, nose_margin=nose, base_margin=base)
 
 
 @dataclass(frozen=True, eq=False)

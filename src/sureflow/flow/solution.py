@@ -26,7 +26,7 @@ CRITERIA: dict[Criterion, str] = {
     "drift": "the residual stalled below the loose tolerance, and stand-off, drag and heat flux did not drift",
     "frozen": "the residual reached the tolerance with limiter and sensor frozen only, three times over",
     "steps": "the steps ran out",
-    "unphysical": "no physical step could be taken",
+    "unphysical": "no physical step could be taken, or the residual grew without bound",
 }
 SHOCK_STATIONS = (0.1524, 0.6, 1.0)  # m from the nose tip
 SURFACE_ANGLES = (20, 40, 60)  # degrees from the stagnation point

@@ -80,8 +80,20 @@ def solve_flow(
             if again.status == "converged" or convergence.status == "failed":
                 state, convergence = scratch, both_attempts(convergence, again)
         fields = fields_of(state)
+        if convergence.status == "converged" and touches_boundary(flow_field(fields, mesh, gas, free_stream, wall)):
+            convergence = replace(convergence, status="failed", advice=TOUCHES)
     flight = condition if isinstance(condition, FlightCondition) else None
     return FlowSolution(flight, free_stream, mesh, gas, wall, fields, convergence, seconds=time.perf_counter() - began)
+
+
+# A flow that its mesh cuts off is no result, however well it converged.
+TOUCHES = "The shock touches the outer boundary, which cuts it off: use a mesh with larger margins (nose_margin, base_margin)."
+GROWTH, GROWTHS = 1.5, 3  # of the margins of a mesh that the shock touches, and how often it may grow
+
+
+def touches_boundary(field: FlowField) -> bool:
+    """Whether the pressure has risen in the outermost cell of some line."""
+    return quantities.undisturbed_cells(field) == 0
 
 
 def solve(
@@ -98,7 +110,8 @@ def solve(
     """The steady flow over the RAM-C II in flight, on a mesh that is fitted to its bow shock.
 
     `cells` are those along the body and normal to it, `wall` is isothermal, adiabatic or slip (inviscid), and
-    `wall_spacing` is the height of the first cell at the nose in meters. `solve_flow` takes any free stream and mesh.
+    `wall_spacing` is the height of the first cell at the nose in meters. A mesh that the shock touches, as a thick one does
+    in thin air, is made larger. `solve_flow` takes any free stream and mesh.
 
     >>> import sureflow as sf
     >>> flow = sf.solve(mach=20, altitude_km=40, cells=(16, 16), wall_spacing=2e-4)
@@ -110,7 +123,12 @@ def solve(
     condition = FlightCondition(mach, altitude_km)
     surface = validated(Wall, {"kind": wall, "temperature": wall_temperature}, "wall")
     settings = validated(MeshSettings, {"cells": cells, "wall_spacing": wall_spacing, "mach": mach}, "mesh")
-    return solve_flow(condition, body_mesh(SphereCone(), settings), gas=gas, wall=surface, progress=progress)
+    growths = 0
+    while True:
+        solution = solve_flow(condition, body_mesh(SphereCone(), settings), gas=gas, wall=surface, progress=progress)
+        if solution.convergence.advice != TOUCHES or growths == GROWTHS:
+            return solution
+        settings, growths = settings.grown(GROWTH), growths + 1
 
 
 def both_attempts(first: Convergence, second: Convergence) -> Convergence:

@@ -20,6 +20,12 @@ from sureflow.flow.state import State
 from sureflow.validation import settings
 
 WINDOW = 4  # chunks over which the residual must halve, or it counts as stalled
+# The residual diverges where it exceeds this multiple of that of uniform free stream, or of the phase's first if larger.
+DIVERGENCE = 1e3
+# Share by which limiter and sensor follow the state once they were frozen in vain: in full, they and the shock may chase each
+# other for ever, where the shock lies so that the sensor is half on.
+DAMPED = 0.1
+RETREATS = 2  # how often a phase that diverges begins again, each time with a tenth of the CFL number
 
 
 @settings
@@ -131,7 +137,8 @@ ADVICE: dict[Ending, str] = {
     "converged": "",
     "stalled": "The residual stopped falling: start from a converged neighbor, refine the mesh along the shock, or use the "
     "fields with the drift of their drag and heat flux in mind.",
-    "failed": "The march left physical states: start from a converged neighbor, or lower largest_cfl in the solver settings.",
+    "failed": "The march left physical states or its residual grew without bound: start from a converged neighbor, or lower "
+    "largest_cfl in the solver settings.",
 }
 
 
@@ -142,13 +149,13 @@ def begin(state: State, problem: Problem, cfl: float) -> March:
 
 def unfrozen_residual(state: State, problem: Problem, order: float) -> float:
     """Residual norm with limiter and sensor of the state itself: what a step from there begins with."""
-    _, norms = advance(begin(state, problem, cfl=0.5), problem, controls(order, False, 1.0, 1.0), 1)
+    _, norms = advance(begin(state, problem, cfl=0.5), problem, controls(order, 1.0, 1.0, 1.0), 1)
     return float(norms[0])
 
 
-def controls(order: float, frozen: bool, growth: float, largest_cfl: float) -> Controls:
+def controls(order: float, fresh: float, growth: float, largest_cfl: float) -> Controls:
     """Controls as arrays, so that none of them triggers a compilation."""
-    return Controls(number(order), jnp.asarray(frozen), number(growth), number(largest_cfl))
+    return Controls(number(order), number(fresh), number(growth), number(largest_cfl))
 
 
 def number(value: float) -> Float[Array, ""]:
@@ -156,13 +163,42 @@ def number(value: float) -> Float[Array, ""]:
     return jnp.asarray(value, dtype=jnp.float64)
 
 
+@dataclass
+class Guard:
+    """Takes a phase that diverges back to its beginning, with a lower CFL number, as often as it may."""
+
+    beginning: March
+    largest_cfl: float
+    bound: float = np.inf
+    retreats: int = 0
+
+    def diverges(self, log: Log) -> bool:
+        """Whether the last chunk's residual is out of bounds; the first chunk sets them."""
+        drop = log.drops[-1]
+        if not np.isfinite(self.bound):
+            self.bound = DIVERGENCE * max(1.0, log.drops[-CHUNK])
+        return not drop <= self.bound
+
+    def retreat(self, log: Log) -> March | None:
+        """The march at the beginning of the phase; None where going back has not helped before."""
+        self.retreats += 1
+        self.largest_cfl = max(1.0, 0.1 * self.largest_cfl)
+        log.forget()
+        return None if self.retreats > RETREATS else self.beginning
+
+
 def first_order_start(march: March, problem: Problem, settings: SolverSettings, log: Log) -> March:
     """First order in space, which survives an impulsive start, until the shock stands."""
-    steer = controls(0.0, False, growth=1.05, largest_cfl=50.0)
+    guard = Guard(march, largest_cfl=50.0)
     while len(log.drops) < settings.first_order_steps:
-        march, norms = advance(march, problem, steer, CHUNK)
+        march, norms = advance(march, problem, controls(0.0, 1.0, 1.05, guard.largest_cfl), CHUNK)
         drop = log.add(np.asarray(norms), "first order", settings.tolerance)
-        if drop < settings.first_order_drop or not np.isfinite(drop):
+        if guard.diverges(log):
+            again = guard.retreat(log)
+            if again is None:
+                break
+            march = again
+        elif drop < settings.first_order_drop:
             break
     log.forget()
     return march
@@ -172,14 +208,21 @@ def second_order(
     march: March, problem: Problem, settings: SolverSettings, log: Log, monitor: Monitor
 ) -> tuple[March, Ending, Criterion]:
     """Second order in space to convergence; freezes limiter and sensor late, lowers the CFL number where it does not help."""
-    frozen, largest_cfl, thaws = False, settings.largest_cfl, 0
+    guard = Guard(march, settings.largest_cfl)
+    frozen, thaws = False, 0
     while len(log.drops) < settings.most_steps:
-        march, norms = advance(march, problem, controls(1.0, frozen, 1.2, largest_cfl), CHUNK)
+        fresh = 0.0 if frozen else DAMPED if thaws else 1.0
+        march, norms = advance(march, problem, controls(1.0, fresh, 1.2, guard.largest_cfl), CHUNK)
         drop = log.add(np.asarray(norms), "frozen" if frozen else "second order", settings.tolerance)
         log.monitored.append(monitor(march.state))
-        if not np.isfinite(drop) or float(march.cfl) < 1e-3:
+        if float(march.cfl) < 1e-3:
             return march, "failed", "unphysical"
-        if drop <= settings.tolerance:
+        if guard.diverges(log):
+            again = guard.retreat(log)
+            if again is None:
+                return march, "failed", "unphysical"
+            march, frozen = again, False
+        elif drop <= settings.tolerance:
             unfrozen = unfrozen_residual(march.state, problem, 1.0) / log.reference
             if unfrozen <= settings.loose_tolerance:
                 return march, "converged", "residual"
@@ -193,7 +236,7 @@ def second_order(
             if not frozen and drop < settings.first_order_drop:
                 frozen = True
             else:
-                largest_cfl = max(2.0, largest_cfl / 3.0)
+                guard.largest_cfl = max(2.0, guard.largest_cfl / 3.0)
             log.forget()
         elif drop < settings.freeze_drop:
             frozen = True
