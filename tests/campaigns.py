@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from sureflow.campaign.campaign import Campaign
+from sureflow.campaign.contents import geometry_of
 from sureflow.campaign.continuation import Computed
 from sureflow.campaign.run import Case, Options, run_campaign
 from sureflow.data.run_store import RunStore
@@ -57,7 +58,8 @@ class FakeSolver:
         seed = np.random.default_rng([int(1000 * value) for value in key]).random((4, *case.mesh.shape))
         fields = seed if case.start is None else np.sin(9.0 * case.start.fields) + seed
         record = dict.fromkeys(self.names, key[0])
-        return Computed(fields, record, self.ends.get(key, Status.CONVERGED), seconds=0.0)
+        geometry = geometry_of(case.mesh) if case.is_fitted else None
+        return Computed(fields, record, self.ends.get(key, Status.CONVERGED), seconds=0.0, geometry=geometry)
 
 
 class Inline(Executor):

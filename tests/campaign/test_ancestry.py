@@ -50,7 +50,7 @@ def test_conditions_that_are_added_change_nothing_for_the_others(points):
 
 
 def test_the_study_starts_in_the_middle_and_goes_to_neighbors():
-    points = load_campaign("paper").condition_array()
+    points = load_campaign("paper").table()
     tree = ancestry(points)
     assert points[tree.order[0]].tolist() == [20.0, 40.0]
     steps = np.array(

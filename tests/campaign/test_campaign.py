@@ -9,7 +9,7 @@ from sureflow.errors import SureflowError
 
 def test_the_paper_preset_is_the_study():
     campaign = load_campaign("paper")
-    pairs = campaign.pairs()
+    pairs = campaign.rows()
     assert len(pairs) == 441
     assert {mach for mach, _ in pairs} == set(range(10, 31))
     assert {altitude for _, altitude in pairs} == set(range(20, 61, 2))
@@ -18,7 +18,7 @@ def test_the_paper_preset_is_the_study():
 
 
 def test_the_quick_preset_has_runs_in_every_domain():
-    pairs = load_campaign("quick").pairs()
+    pairs = load_campaign("quick").rows()
     inside = [(m, a) for m, a in pairs if 12 <= m <= 28 and 26 <= a <= 54]
     assert len(inside) >= 12
     assert (25.0, 46.0) in pairs
@@ -26,13 +26,12 @@ def test_the_quick_preset_has_runs_in_every_domain():
     assert sum(m in (10, 11) for m, _ in pairs) >= 4
     assert sum(a in (56, 58, 60) for _, a in pairs) >= 4
     assert sum(a in (20, 22, 24) for _, a in pairs) >= 4
-    assert set(pairs) <= set(load_campaign("paper").pairs())
+    assert set(pairs) <= set(load_campaign("paper").rows())
 
 
-@pytest.mark.parametrize("name", ["paper", "quick"])
+@pytest.mark.parametrize("name", ["family", "paper", "quick"])
 def test_presets_have_conditions_and_a_mesh_that_exist(name):
     campaign = load_campaign(name)
-    assert len(campaign.flight_conditions()) == len(campaign.pairs())
     assert campaign.build_mesh().shape == campaign.mesh.cells[::-1]
     assert campaign.description
 
@@ -48,7 +47,7 @@ def test_a_file_of_the_users_own(tmp_path):
 def test_conditions_may_be_a_list_beside_grids():
     grid, listed = {"mach": [18, 20], "altitude_km": [40]}, {"cases": [[19, 41], [20, 40], [18.5, 42.5]]}
     campaign = Campaign.from_dict(TINY | {"conditions": [grid, listed]}, "tiny")
-    assert campaign.pairs() == [(18, 40), (18.5, 42.5), (19, 41), (20, 40)]
+    assert campaign.rows() == [(18, 40), (18.5, 42.5), (19, 41), (20, 40)]
     assert campaign.mesh.mach == 18.0
 
 
@@ -89,14 +88,14 @@ def test_conditions_may_be_a_list_beside_grids():
 )
 def test_mistakes_are_named(changes, sentence):
     with pytest.raises(SureflowError, match=re.escape(sentence)):
-        Campaign.from_dict(TINY | changes, "tiny").flight_conditions()
+        Campaign.from_dict(TINY | changes, "tiny")
 
 
 @pytest.mark.parametrize(
     ("preset", "sentence"),
     [
-        ("papr", "preset 'papr' is not one of paper, quick; did you mean paper?"),
-        ("xyz", "preset 'xyz' is not one of paper, quick, and no path of a TOML file"),
+        ("papr", "preset 'papr' is not one of family, paper, quick; did you mean paper?"),
+        ("xyz", "preset 'xyz' is not one of family, paper, quick, and no path of a TOML file"),
         ("nowhere.toml", "nowhere.toml cannot be read (No such file or directory)"),
     ],
 )

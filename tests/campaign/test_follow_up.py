@@ -90,7 +90,7 @@ def test_the_settings_are_those_of_the_store(tmp_path):
     more = follow_up(path, [(20.0, 43.0)])
     assert more.gas == PerfectGas(gamma=1.3)
     assert (more.solver, more.wall, more.mesh, more.body) == (other.solver, other.wall, other.mesh, other.body)
-    assert more.pairs() == [(20.0, 43.0)]
+    assert more.rows() == [(20.0, 43.0)]
 
 
 def test_mistakes_are_named(path):

@@ -31,9 +31,9 @@ def whole(campaign, tmp_path_factory):
 
 
 def test_every_case_starts_from_its_parent(campaign, whole):
-    store, tree = RunStore.open(whole), ancestry(campaign.condition_array())
+    store, tree = RunStore.open(whole), ancestry(campaign.table())
     assert (store.status() == Status.CONVERGED).all()
-    for case, (mach, altitude) in enumerate(campaign.pairs()):
+    for case, (mach, altitude) in enumerate(campaign.rows()):
         seed = (
             np.random.default_rng([int(1000 * mach), int(1000 * altitude)])
             .random((4, *store.topology.shape))
@@ -89,7 +89,7 @@ def test_a_finished_campaign_needs_no_workers(campaign, whole):
 
 
 def test_runs_that_do_not_converge_are_kept_and_children_start_from_the_next_ancestor(campaign, tmp_path):
-    tree, pairs = ancestry(campaign.condition_array()), campaign.pairs()
+    tree, pairs = ancestry(campaign.table()), campaign.rows()
     parent = next(case for case in tree.order[1:] if case in tree.parent)
     child = tree.parent.index(parent)
     solver = fake_solver(campaign, {pairs[parent]: Status.FAILED, pairs[tree.order[-1]]: Status.STALLED})

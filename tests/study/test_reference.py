@@ -40,7 +40,7 @@ def test_its_tables_and_times_are_those_of_its_results():
 
 def test_its_runs_are_counted_as_the_split_counts_them(reference):
     settings = load_study("paper")
-    conditions = settings.load_campaign().condition_array()
+    conditions = settings.load_campaign().table()
     runs = Runs.from_arrays(
         {"mach": conditions[:, 0], "altitude_km": conditions[:, 1]},
         np.zeros((1, 2)),

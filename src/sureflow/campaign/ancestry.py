@@ -43,7 +43,7 @@ class Ancestry:
         return chosen[(index - 1) * len(chosen) // count : index * len(chosen) // count]
 
 
-def ancestry(conditions: Float[np.ndarray, "case 2"]) -> Ancestry:
+def ancestry(conditions: Float[np.ndarray, "case parameter"]) -> Ancestry:
     """Each case's parent is its nearest case among those closer to the center of the campaign.
 
     A campaign lists its conditions in rising order. Those after the first that does not rise were added by another one: they
@@ -53,11 +53,11 @@ def ancestry(conditions: Float[np.ndarray, "case 2"]) -> Ancestry:
     first = conditions[: _rising(conditions.tolist())]
     low, high = first.min(axis=0), first.max(axis=0)
     place = (conditions - 0.5 * (low + high)) / np.where(high > low, high - low, 1.0)
-    inside_out = np.lexsort((np.arange(len(first)), np.round(np.hypot(*place[: len(first)].T), 9)))
+    inside_out = np.lexsort((np.arange(len(first)), np.round(np.linalg.norm(place[: len(first)], axis=1), 9)))
     order = np.concatenate([inside_out, np.arange(len(first), len(conditions))])
     parent: list[int | None] = [None] * len(place)
     for rank, case in enumerate(order[1:], start=1):
-        distance = np.round(np.hypot(*(place[order[:rank]] - place[case]).T), 9)
+        distance = np.round(np.linalg.norm(place[order[:rank]] - place[case], axis=1), 9)
         parent[case] = int(order[np.argmin(distance)])
     return Ancestry(tuple(int(case) for case in order), tuple(parent))
 

@@ -1,11 +1,14 @@
 """What a campaign computes: conditions, body, mesh, gas, wall and scheme, from a preset or a TOML file."""
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Self
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import cached_property
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Float
 
+from sureflow.campaign.designs import BODY, FLIGHT, PARAMETERS, WALL_KINDS, Conditions, Row
 from sureflow.errors import SureflowError
 from sureflow.flow.mesh import FlowMesh, MeshSettings, SphereCone, body_mesh
 from sureflow.flow.steer import SolverSettings
@@ -15,51 +18,45 @@ from sureflow.physics.wall import Wall
 from sureflow.validation import read_preset, settings, shortened, validated
 
 PACKAGE = "sureflow.campaign"
-# More conditions than any campaign has; a slip in two lists is told at once instead of after minutes.
-MOST_CONDITIONS = 100_000
 
 
-@settings
-class Conditions:
-    """Every Mach number at every altitude; or `cases`, a list of pairs of Mach number and altitude."""
+class RunSetup(NamedTuple):
+    """What is computed in one run."""
 
-    mach: tuple[float, ...] = ()
-    altitude_km: tuple[float, ...] = ()
-    cases: tuple[tuple[float, float], ...] = ()
-
-    def __post_init__(self) -> None:
-        if bool(self.cases) == bool(self.mach or self.altitude_km):
-            raise SureflowError(
-                "conditions need mach and altitude_km for a grid, or cases as a list of pairs, but not both"
-            )
-        if len(self.mach) * len(self.altitude_km) + len(self.cases) > MOST_CONDITIONS:
-            count = len(self.mach) * len(self.altitude_km) + len(self.cases)
-            raise SureflowError(f"conditions are {count:,}: a campaign has at most {MOST_CONDITIONS:,}")
-        for mach, altitude in self.pairs():
-            FlightCondition(mach, altitude)  # refuses what is outside the envelope
-
-    def pairs(self) -> Iterator[tuple[float, float]]:
-        yield from ((mach, altitude) for mach in self.mach for altitude in self.altitude_km)
-        yield from self.cases
+    condition: FlightCondition
+    body: SphereCone
+    wall: Wall
 
 
 @settings
 class Campaign:
-    """The union of some grids and lists of conditions, all on one mesh."""
+    """The union of some designs of conditions; body and wall are those of all runs but in what the conditions vary.
+
+    With `meshes = "shared"` all runs have one mesh, fitted to the lowest Mach number; with "fitted" each has its own, fitted
+    to its body and Mach number, of one topology. By default the mesh is shared unless the body varies.
+    """
 
     conditions: tuple[Conditions, ...]
     description: str = ""
     body: SphereCone = SphereCone()
     mesh: MeshSettings = MeshSettings()
+    meshes: Literal["shared", "fitted"] = "shared"
     gas: Annotated[Gas, GASES] = PerfectGas()
     wall: Wall = Wall()
     solver: SolverSettings = SolverSettings()
+    parts: tuple[str, ...] = ()  # names of the parts of the conditions, if they have any
 
     def __post_init__(self) -> None:
-        pairs = self.pairs()
-        if not pairs:
+        rows = self.rows()
+        if not rows:
             raise SureflowError("conditions: give at least one Mach number and one altitude")
-        lowest = pairs[0][0]
+        for row in rows:
+            self.setup(row)  # refuses what is outside the envelope
+        if self.meshes == "fitted":
+            return
+        if set(BODY) & set(self.parameter_names):
+            raise SureflowError('meshes="shared" does not fit bodies that vary: choose "fitted", or leave it out')
+        lowest = rows[0][0]
         if self.mesh.mach > lowest:
             raise SureflowError(
                 f"mesh.mach={self.mesh.mach:g} is above the campaign's lowest Mach number {lowest:g}, whose bow shock "
@@ -68,35 +65,71 @@ class Campaign:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], source: str) -> Self:
-        """Validate plain values; `source` is what an error names. The mesh is fitted to the lowest Mach number."""
-        values = dict(values)
+        """Validate plain values; `source` is what an error names. A shared mesh is fitted to the lowest Mach number."""
+        values, parts = dict(values), _parts(values.get("conditions", ()))
         if isinstance(values.get("gas"), Mapping):
             values["gas"] = {"model": PerfectGas.model, **values["gas"]}
         if isinstance(values.get("mesh", {}), Mapping):
-            values["mesh"] = {"mach": _lowest_mach(values.get("conditions", ())), **values.get("mesh", {})}
+            lowest = min((row["mach"] for part in parts for row in part.rows()), default=MeshSettings.mach)
+            values["mesh"] = {"mach": lowest, **values.get("mesh", {})}
+        if any(set(BODY) & part.names for part in parts):
+            values = {"meshes": "fitted", **values}
+        values = {"parts": tuple(dict.fromkeys(part.name for part in parts if part.name)), **values}
         return validated(cls, values, source)
 
-    def pairs(self) -> list[tuple[float, float]]:
-        """Mach number and altitude in km of every case, each once, in rising order."""
-        return sorted({pair for part in self.conditions for pair in part.pairs()})
+    @cached_property
+    def parameter_names(self) -> tuple[str, ...]:
+        """What varies: Mach number and altitude, and all that some part of the conditions sets."""
+        named = set(FLIGHT).union(*(part.names for part in self.conditions))
+        return tuple(name for name in PARAMETERS if name in named)
 
-    def flight_conditions(self) -> list[FlightCondition]:
-        return [FlightCondition(mach, altitude) for mach, altitude in self.pairs()]
+    @cached_property
+    def _parts_of_rows(self) -> dict[tuple[float, ...], str]:
+        """The name of the part of every condition; one that is in several belongs to the first."""
+        common = {**asdict(self.body), "wall_temperature": self.wall.temperature}
+        common |= {"wall_kind": float(WALL_KINDS.index(self.wall.kind))}
+        found: dict[tuple[float, ...], str] = {}
+        for part in self.conditions:
+            for row in part.rows():
+                found.setdefault(tuple((common | row)[name] for name in self.parameter_names), part.name)
+        return found
 
-    def condition_array(self) -> Float[np.ndarray, "case 2"]:
-        return np.array(self.pairs(), float)
+    def rows(self) -> list[tuple[float, ...]]:
+        """The parameters of every case, each once, in rising order."""
+        return sorted(self._parts_of_rows)
+
+    def part_of(self, row: tuple[float, ...]) -> float:
+        """The place in `parts` of the part that a condition comes from; NaN for none of them."""
+        name = self._parts_of_rows.get(row, "")
+        return float(self.parts.index(name)) if name else float("nan")
+
+    def table(self) -> Float[np.ndarray, "case parameter"]:
+        return np.array(self.rows(), float)
+
+    def setup(self, row: tuple[float, ...]) -> RunSetup:
+        """Flight condition, body and wall of a case."""
+        values: Row = dict(zip(self.parameter_names, row, strict=True))
+        condition = FlightCondition(*(values.pop(name) for name in FLIGHT))
+        body = replace(self.body, **{name: values.pop(name) for name in BODY if name in values})
+        temperature = values.get("wall_temperature", self.wall.temperature)
+        kind = WALL_KINDS[int(values["wall_kind"])] if "wall_kind" in values else self.wall.kind
+        return RunSetup(condition, body, Wall(kind, temperature))  # type: ignore[arg-type]
 
     def build_mesh(self) -> FlowMesh:
+        """The mesh that all runs share."""
         return body_mesh(self.body, self.mesh)
 
+    def mesh_for(self, setup: RunSetup) -> FlowMesh:
+        """The mesh that is fitted to one run."""
+        return body_mesh(setup.body, replace(self.mesh, mach=setup.condition.mach))
 
-def _lowest_mach(conditions: Any) -> float:
-    """Of conditions as plain values; what is wrong with them is said when the whole campaign is validated."""
+
+def _parts(conditions: Any) -> tuple[Conditions, ...]:
+    """Conditions from plain values; what is wrong with them is said when the whole campaign is validated."""
     try:
-        parts = validated(tuple[Conditions, ...], conditions)
+        return validated(tuple[Conditions, ...], conditions)
     except SureflowError:
-        parts = ()
-    return min((mach for part in parts for mach, _ in part.pairs()), default=MeshSettings.mach)
+        return ()
 
 
 def load_campaign(preset: str) -> Campaign:

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from sureflow.campaign.campaign import Campaign
+from sureflow.campaign.designs import PARAMETERS, WALL_KINDS
 from sureflow.campaign.lock import StoreLock
 from sureflow.campaign.versions import versions
 from sureflow.data.disk import remove_store
-from sureflow.data.header import Header, Parameter, Variable
+from sureflow.data.header import Header, Variable
 from sureflow.data.layout import Contents
 from sureflow.data.meshes import Geometry, Topology
 from sureflow.data.run_store import RunStore
@@ -28,23 +29,34 @@ from sureflow.validation import plain
 SAME_NODES = 1e-12
 
 
+PART = "part"  # the number of a run that tells which named part of the campaign it belongs to
+
+
 def campaign_contents(campaign: Campaign, mesh: FlowMesh) -> Contents:
-    """Everything of a store that is settled before its first run."""
+    """Everything of a store that is settled before its first run; a mesh that is fitted to every run stands for all."""
+    fitted, parts = campaign.meshes == "fitted", campaign.parts
+    description = {"body": plain(campaign.body), "settings": plain(campaign.mesh), "axisymmetric": mesh.axisymmetric}
     header = Header(
-        parameters=(Parameter("mach", "1"), Parameter("altitude_km", "km")),
+        parameters=tuple(PARAMETERS[name] for name in campaign.parameter_names),
         fields=tuple(Variable(name, unit) for name, unit in FIELD_UNITS.items()),
         axes=("x", "r"),
-        numbers=tuple(Variable(name, unit) for name, unit in RECORD_UNITS.items()),
+        numbers=tuple(Variable(name, unit) for name, unit in (RECORD_UNITS | ({PART: "1"} if parts else {})).items()),
         stream=Flight(campaign.gas),
         made_by={
             "gas": describe_gas(campaign.gas),
             "wall": plain(campaign.wall),
-            "mesh": mesh.description(),
+            "mesh": description | {"fitted": True} if fitted else mesh.description(),
             "scheme": scheme(campaign.solver),
+            **({"parts": parts} if parts else {}),
         },
     )
-    geometry = Geometry.blocks(mesh.centers, (mesh.node_x, mesh.node_r))
-    return Contents(header, campaign.condition_array(), Topology(mesh.shape), geometry, versions=versions())
+    return Contents(
+        header, campaign.table(), Topology(mesh.shape), geometry_of(mesh), is_moving=fitted, versions=versions()
+    )
+
+
+def geometry_of(mesh: FlowMesh) -> Geometry:
+    return Geometry.blocks(mesh.centers, (mesh.node_x, mesh.node_r))
 
 
 def make_or_open(
@@ -60,17 +72,17 @@ def make_or_open(
             remove_store(path)
     if not path.exists():
         mesh = campaign.build_mesh()
-        return RunStore.create(path, campaign_contents(campaign, mesh)), mesh, list(range(len(campaign.pairs())))
+        return RunStore.create(path, campaign_contents(campaign, mesh)), mesh, list(range(len(campaign.rows())))
     store = RunStore.open(path, writable=True)
     mesh = mesh_of_store(store, campaign)
     store.refuse_other_contents(replace(campaign_contents(campaign, mesh), parameters=store.parameters()))
-    stored = [(mach, altitude) for mach, altitude in store.parameters().tolist()]
-    missing = [pair for pair in campaign.pairs() if pair not in set(stored)]
+    stored = [tuple(row) for row in store.parameters().tolist()]
+    missing = [row for row in campaign.rows() if row not in set(stored)]
     if missing:
         with lock.everything():
             store.append(np.array(missing))
-    place = {pair: case for case, pair in enumerate([*stored, *missing])}
-    return store, mesh, [place[pair] for pair in campaign.pairs()]
+    place = {row: case for case, row in enumerate([*stored, *missing])}
+    return store, mesh, [place[row] for row in campaign.rows()]
 
 
 def mesh_of_store(store: RunStore, campaign: Campaign) -> FlowMesh:
@@ -79,6 +91,8 @@ def mesh_of_store(store: RunStore, campaign: Campaign) -> FlowMesh:
     It can if the two differ in nothing but the Mach number that they were fitted to, and the store's is the lower one: its
     outer boundary then lies outside of the campaign's shocks.
     """
+    if campaign.meshes == "fitted" or store.is_moving:
+        return campaign.build_mesh()
     mesh = (store.header.made_by.get("mesh") or {}).get("settings") or {}
     fitted_to = mesh.get("mach", math.inf)
     if fitted_to < campaign.mesh.mach:
@@ -91,17 +105,19 @@ def mesh_of_store(store: RunStore, campaign: Campaign) -> FlowMesh:
     return ours
 
 
-def follow_up(path: Path, conditions: Sequence[tuple[float, float]]) -> Campaign:
-    """A campaign of further pairs of Mach number and altitude in km, with all the settings of one that made a store.
+def follow_up(path: Path, conditions: Sequence[Sequence[float]]) -> Campaign:
+    """A campaign of further conditions, each a row of the store's parameters, with all the settings that made a store.
 
     `run_campaign` with the same path adds them to that store.
     """
-    made_by = RunStore.open(path).header.made_by
-    mesh = made_by.get("mesh")
-    if not mesh or "scheme" not in made_by or list(mesh) != ["body", "settings", "axisymmetric"]:
+    header = RunStore.open(path).header
+    made_by, mesh = header.made_by, header.made_by.get("mesh")
+    if not mesh or "scheme" not in made_by or list(mesh)[:3] != ["body", "settings", "axisymmetric"]:
         raise SureflowError(f"{path} was not made by a campaign, so that its settings are unknown")
     values = {
-        "conditions": [{"cases": [list(pair) for pair in conditions]}],
+        "conditions": [{"cases": [_case(header.parameter_names, row) for row in conditions]}],
+        "meshes": "fitted" if mesh.get("fitted") else "shared",
+        "parts": made_by.get("parts", ()),
         "body": mesh["body"],
         "mesh": mesh["settings"],
         "gas": made_by["gas"],
@@ -109,3 +125,9 @@ def follow_up(path: Path, conditions: Sequence[tuple[float, float]]) -> Campaign
         "solver": plain(solver_settings(made_by["scheme"])),
     }
     return Campaign.from_dict(values, f"a campaign that follows {path}")
+
+
+def _case(names: Sequence[str], row: Sequence[float]) -> dict[str, float | str]:
+    """A condition as a campaign file has it."""
+    values: dict[str, float | str] = dict(zip(names, row, strict=True))
+    return values | ({"wall_kind": WALL_KINDS[int(values["wall_kind"])]} if "wall_kind" in values else {})

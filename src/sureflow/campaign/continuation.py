@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from sureflow.campaign.ancestry import Ancestry
 from sureflow.campaign.versions import refuse_other_workers
+from sureflow.data.meshes import Geometry
 from sureflow.data.run_store import RunStore
 from sureflow.data.schema import Status
 from sureflow.errors import SureflowError
@@ -26,6 +27,7 @@ class Computed(NamedTuple):
     seconds: float
     versions: Mapping[str, str] | None = None  # of the worker
     peak_memory_mb: float = float("nan")  # of the worker's process so far
+    geometry: Geometry | None = None  # of a run with a mesh of its own
 
 
 class Ancestor(NamedTuple):
@@ -81,10 +83,12 @@ def run_cases(
     executor: Executor,
     solve: Callable[[int, Ancestor | None], tuple[Callable[..., Computed], tuple]],
     finished: Callable[[int, Computed], None],
+    numbers: Callable[[int], Mapping[str, float]] = lambda case: {},
 ) -> None:
     """Compute the cases of `own` that are to do, each after its ancestors, and store them as they come.
 
-    `solve` gives the function and the arguments that a worker is sent. Ancestors that belong to another job and are not
+    `solve` gives the function and the arguments that a worker is sent, `numbers` what a store keeps of a run beyond the
+    solver's record. Ancestors that belong to another job and are not
     stored yet are computed here too, without storing them, so that the results are the same bits.
     """
     to_do = [case for case in own if ledger.status[case] is Status.TO_DO]
@@ -102,7 +106,9 @@ def run_cases(
             done = wait(running, return_when=FIRST_COMPLETED).done
             for future in sorted(done, key=went_wrong):  # what can be kept comes first
                 case = running.pop(future)
-                keep(ledger, case, result_of(future, ledger, case), mine, finished)
+                outcome = result_of(future, ledger, case)
+                outcome = outcome._replace(record={**outcome.record, **numbers(case)})
+                keep(ledger, case, outcome, mine, finished)
     finally:
         for future in running:
             future.cancel()
@@ -117,10 +123,11 @@ def result_of(future: Future[Computed], ledger: Ledger, case: int) -> Computed:
     try:
         return future.result()
     except Exception as error:
-        mach, altitude = ledger.store.parameters()[case]
+        values = zip(ledger.store.header.parameter_names, ledger.store.parameters()[case], strict=True)
+        condition = ", ".join(f"{name}={value:g}" for name, value in values)
         reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}".rstrip(": .")
         raise SureflowError(
-            f"Mach {mach:g} at {altitude:g} km could not be computed ({reason}); finished runs are kept: start the "
+            f"the run at {condition} could not be computed ({reason}); finished runs are kept: start the "
             "campaign again to go on"
         ) from error
 
@@ -132,7 +139,7 @@ def keep(
     if outcome.versions is not None:
         refuse_other_workers(outcome.versions)
     if case in mine:
-        ledger.store.write(case, outcome.fields, outcome.record, outcome.status)
+        ledger.store.write(case, outcome.fields, outcome.record, outcome.status, outcome.geometry)
         finished(case, outcome)
     else:
         ledger.recomputed[case] = outcome.fields

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from sureflow.campaign.ancestry import ancestry
 from sureflow.campaign.campaign import Campaign
-from sureflow.campaign.contents import make_or_open
+from sureflow.campaign.contents import PART, geometry_of, make_or_open
 from sureflow.campaign.continuation import Ancestor, Computed, Ledger, run_cases
 from sureflow.campaign.lock import MAKING, PROVENANCE, StoreLock, lock_store
 from sureflow.campaign.versions import difference, versions
@@ -49,6 +49,7 @@ class Case(NamedTuple):
     wall: Wall
     settings: SolverSettings
     start: Start | None
+    is_fitted: bool = False  # whether the mesh is this run's own
 
 
 def solve_case(case: Case) -> Computed:
@@ -58,7 +59,9 @@ def solve_case(case: Case) -> Computed:
         case.condition, case.mesh, gas=case.gas, wall=case.wall, start=case.start, settings=case.settings
     )
     status = Status[solution.convergence.status.upper()]
-    return Computed(solution.fields, solution.record(), status, solution.seconds, versions(), peak_memory_mb())
+    geometry = geometry_of(case.mesh) if case.is_fitted else None
+    record = solution.record()
+    return Computed(solution.fields, record, status, solution.seconds, versions(), peak_memory_mb(), geometry)
 
 
 def peak_memory_mb() -> float:
@@ -125,7 +128,8 @@ def run_campaign(
             own = tree.shard(cases, *options.shard)
             lock.take(own)
         tidy(store, own, retry_failed=options.retry_failed)
-        conditions = [FlightCondition(mach, altitude) for mach, altitude in store.parameters().tolist()]
+        rows = [tuple(row) for row in store.parameters().tolist()]
+        setups = [campaign.setup(row) for row in rows]
 
         ledger = Ledger(store, tree)
         counts = Counter(ledger.status[case] for case in own)
@@ -133,21 +137,26 @@ def run_campaign(
         watch(standing)
         if standing.finished == standing.total:
             return standing
-        gas = campaign.gas
+        gas, fitted = campaign.gas, campaign.meshes == "fitted"
 
         def work(case: int, ancestor: Ancestor | None):
-            start = Start(ancestor.fields, conditions[ancestor.case].free_stream(gas)) if ancestor else None
-            return solve, (Case(conditions[case], mesh, gas, campaign.wall, campaign.solver, start),)
+            start = Start(ancestor.fields, setups[ancestor.case].condition.free_stream(gas)) if ancestor else None
+            setup = setups[case]
+            own_mesh = campaign.mesh_for(setup) if fitted else mesh
+            return solve, (Case(setup.condition, own_mesh, gas, setup.wall, campaign.solver, start, fitted),)
 
         with provenance(lock, path, options) as log, workers(counts[Status.TO_DO]) as executor:
 
             def finished(case: int, outcome: Computed) -> None:
                 counts[Status.TO_DO] -= 1
                 counts[outcome.status] += 1
-                log(conditions[case], outcome)
-                watch(standing._replace(last=conditions[case]))
+                log(dict(zip(campaign.parameter_names, rows[case], strict=True)), outcome)
+                watch(standing._replace(last=setups[case].condition))
 
-            run_cases(ledger, own, executor, work, finished)
+            def numbers(case: int) -> dict[str, float]:
+                return {PART: campaign.part_of(rows[case])} if campaign.parts else {}
+
+            run_cases(ledger, own, executor, work, finished, numbers)
         return standing
 
 
@@ -205,9 +214,9 @@ def provenance(lock: StoreLock, path: Path, options: Options):
         with lock.alone(PROVENANCE), contextlib.suppress(OSError):
             append_job(provenance_path(path), asdict(job))
 
-    def note(condition: FlightCondition, outcome: Computed) -> None:
+    def note(condition: dict[str, float], outcome: Computed) -> None:
         nonlocal written
-        job.cases.append({**asdict(condition), "seconds": round(outcome.seconds, 3)})
+        job.cases.append({**condition, "seconds": round(outcome.seconds, 3)})
         if outcome.peak_memory_mb > job.worker_peak_memory_mb:
             job.worker_peak_memory_mb = round(outcome.peak_memory_mb)
         if time.monotonic() - written > PROVENANCE_EVERY:

@@ -70,7 +70,7 @@ def _size(settings: StudySettings) -> tuple[int, int]:
         runs = open_file(settings.runs)
         return runs.n_points, len(runs)
     campaign = settings.load_campaign()
-    return int(np.prod(campaign.mesh.cells)), len(campaign.pairs())
+    return int(np.prod(campaign.mesh.cells)), len(campaign.rows())
 
 
 @dataclass(frozen=True)
