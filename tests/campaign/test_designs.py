@@ -5,13 +5,13 @@ import re
 import numpy as np
 import pytest
 
+import sureflow as sf
 from campaigns import TINY, fake_solver, run, same_files
 from sureflow.campaign.campaign import Campaign, load_campaign
 from sureflow.campaign.contents import follow_up
 from sureflow.campaign.designs import DESIGNS, WALL_KINDS, Conditions
 from sureflow.errors import SureflowError
 from sureflow.flow.mesh import MeshSettings, SphereCone, body_mesh
-from sureflow.importers import read_runs
 
 RANGES = {"mach": [8, 25], "altitude_km": [25, 55], "nose_radius": [0.05, 0.3], "wall_temperature": [500, 2500]}
 SAMPLED = [name for name in DESIGNS if DESIGNS[name].samples]
@@ -84,7 +84,7 @@ def family(**changes) -> Campaign:
 def test_every_run_has_a_mesh_fitted_to_its_body_and_mach_number(tmp_path):
     campaign = family()
     run(tmp_path / "runs.zarr", campaign)
-    runs = read_runs(tmp_path / "runs.zarr")
+    runs = sf.open_runs(tmp_path / "runs.zarr")
     assert runs.is_moving
     assert [item.scale for item in runs.header.parameters] == ["linear", "linear", "log"]
     for case, (mach, _, radius) in enumerate(runs.parameters.tolist()):

@@ -6,6 +6,7 @@ import pytest
 from sureflow.flow import steer
 from sureflow.flow.residual import Problem
 from sureflow.flow.steer import CHUNK, RETREATS, WINDOW, Log, SolverSettings
+from sureflow.runtime import double_precision
 
 TOLERANCE = 1e-6
 
@@ -69,13 +70,9 @@ def second_order(monkeypatch, ends, **settings):
     monkeypatch.setattr(steer, "unfrozen_residual", lambda *_: 0.0)
     march = steer.March("beginning", np.float64(5.0), None)  # type: ignore[arg-type]
     log = Log(reference=1.0)
-    _, status, criterion = steer.second_order(
-        march,
-        object.__new__(Problem),
-        SolverSettings(**settings),
-        log,
-        lambda state: np.ones(1),
-    )
+    with double_precision():
+        problem, chosen = object.__new__(Problem), SolverSettings(**settings)
+        _, status, criterion = steer.second_order(march, problem, chosen, log, lambda state: np.ones(1))
     return marching, status, criterion
 
 
