@@ -164,7 +164,7 @@ def number(value: float) -> Float[Array, ""]:
 
 
 @dataclass
-class Guard:
+class DivergenceGuard:
     """Takes a phase that diverges back to its beginning, with a lower CFL number, as often as it may."""
 
     beginning: March
@@ -189,7 +189,7 @@ class Guard:
 
 def first_order_start(march: March, problem: Problem, settings: SolverSettings, log: Log) -> March:
     """First order in space, which survives an impulsive start, until the shock stands."""
-    guard = Guard(march, largest_cfl=50.0)
+    guard = DivergenceGuard(march, largest_cfl=50.0)
     while len(log.drops) < settings.first_order_steps:
         march, norms = advance(march, problem, controls(0.0, 1.0, 1.05, guard.largest_cfl), CHUNK)
         drop = log.add(np.asarray(norms), "first order", settings.tolerance)
@@ -208,7 +208,7 @@ def second_order(
     march: March, problem: Problem, settings: SolverSettings, log: Log, monitor: Monitor
 ) -> tuple[March, Ending, Criterion]:
     """Second order in space to convergence; freezes limiter and sensor late, lowers the CFL number where it does not help."""
-    guard = Guard(march, settings.largest_cfl)
+    guard = DivergenceGuard(march, settings.largest_cfl)
     frozen, thaws = False, 0
     while len(log.drops) < settings.most_steps:
         fresh = 0.0 if frozen else DAMPED if thaws else 1.0
