@@ -6,8 +6,12 @@ not in the count. The matrix product (2048 x 256 x 256, float32) is timed right 
 compared takes turns, since the machine's speed may change from one minute to the next.
 
     python benchmarks/training.py                              # without PyTorch
-    python -m venv torch-venv && torch-venv/bin/pip install torch==2.13.0 numpy
+    python -m venv torch-venv && torch-venv/bin/pip install torch==2.13.0 numpy neuraloperator==2.0.0
     python benchmarks/training.py --torch-python torch-venv/bin/python
+    python benchmarks/training.py --only fno --torch-python torch-venv/bin/python
+
+FNOs are counted in runs of 64 x 64 points, by wall time and by processor time: beside other work on a machine, the ratio of
+the latter says more. Their work is that of all products, those with sines and cosines included.
 """
 
 import argparse
@@ -28,7 +32,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sureflow.heads import Deterministic
-from sureflow.models import DeepONetSettings
+from sureflow.models import DeepONetSettings, FNOSettings
 from sureflow.samplers import Ensemble
 from sureflow.train import Recipe, TrainSettings
 from sureflow.train.batching import TrainingView, steps_per_epoch
@@ -92,6 +96,60 @@ def training_rate(runs: int, points: int, members: int, batch: int, points_per_r
     return statistics.median(rates)
 
 
+FNO, CELLS, FNO_RUNS, FNO_BATCH = FNOSettings(), 64, 40, 8
+
+
+def fno_multiplications() -> int:
+    """Of one run, forwards: lift, transforms and their inverses, spectra, local weights and projection."""
+    width, modes, layers, points = FNO.width, FNO.modes, FNO.layers, CELLS**2
+    along, across = CELLS * CELLS * 2 * modes, 2 * CELLS * modes * 2 * (2 * modes - 1)
+    spectra = (2 * modes - 1) * modes * 4 * width
+    layer = width * (2 * (along + across) + spectra + points * width)
+    return points * 4 * width + layers * layer + points * FNO.hidden * (width + VARIABLES)
+
+
+def fno_rates(members: int, repeats: int) -> dict[str, float]:
+    """Runs per second of training, by wall time and by processor time, medians over epochs."""
+    rng = np.random.default_rng(0)
+    shapes = ((CELLS**2, 2), (FNO_RUNS, 2), (VARIABLES, FNO_RUNS, CELLS**2))
+    view = TrainingView(*(jnp.asarray(rng.standard_normal(s, np.float32)) for s in shapes), (CELLS, CELLS))
+    plan = Recipe(FNO, Deterministic(), Ensemble(members), TrainSettings(batch=FNO_BATCH))
+    state, _ = train_epoch(initial_state(view, plan), 0, view, plan)
+    rates = {"wall": [], "processor": []}
+    for epoch in range(repeats):
+        began, cpu = time.perf_counter(), time.process_time()
+        state, _ = jax.block_until_ready(train_epoch(state, 1 + epoch, view, plan))
+        rates["wall"].append(FNO_RUNS * members / (time.perf_counter() - began))
+        rates["processor"].append(FNO_RUNS * members / (time.process_time() - cpu))
+    return {clock: statistics.median(found) for clock, found in rates.items()}
+
+
+def fno_table(arguments: argparse.Namespace) -> Table:
+    """Ours and neuraloperator's in turns, equal sizes and steps."""
+    table = Table("what", "clock", "runs/s", "GFLOP/s", "GEMM GFLOP/s", "share of GEMM", title="Training of an FNO")
+    rounds, others, gemms = [], [], []
+    for _ in range(arguments.rounds):
+        before = gemm_rate()
+        rounds.append(fno_rates(2, arguments.repeats))
+        gemms.append((before + gemm_rate()) / 2)
+        if arguments.torch_python:
+            script = Path(__file__).with_name("training_neuraloperator.py")
+            steps = FNO_RUNS // FNO_BATCH * arguments.repeats
+            command = [arguments.torch_python, script, FNO.modes, FNO.width, FNO.layers, FNO_BATCH, steps, 1]
+            found = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True)
+            others.append(json.loads(found.stdout.splitlines()[-1]))
+    for clock in ("wall", "processor"):
+        ours, gemm = statistics.median(rates[clock] for rates in rounds), statistics.median(gemms)
+        work = 6 * fno_multiplications() * ours
+        share = f"{work / gemm:.0%}" if clock == "wall" else ""
+        table.add_row("sureflow, 2 members", clock, f"{ours:.1f}", f"{work / 1e9:.1f}", f"{gemm / 1e9:.0f}", share)
+        if others:
+            other = statistics.median(rates[clock] for rates in others)
+            faster = f"sureflow is {ours / other:.2f} x as fast"
+            table.add_row("neuraloperator", clock, f"{other:.1f}", "", "", faster)
+    return table
+
+
 def prediction_seconds(points: int, members: int, repeats: int) -> float:
     """One condition, all members and variables, median."""
     view, plan = random_view(3, points), recipe(members, 512, 512)
@@ -99,7 +157,7 @@ def prediction_seconds(points: int, members: int, repeats: int) -> float:
     parameters = view.parameters[:1]
 
     def predict():
-        return TrainedNetworks(plan, weights).predict(parameters, view.coordinates).mean
+        return TrainedNetworks(plan, view.sizes, weights).predict(parameters, view.coordinates).mean
 
     seconds(predict)
     return statistics.median(seconds(predict) for _ in range(repeats))
@@ -199,10 +257,14 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=3, help="in which sureflow and PyTorch train in turn")
     parser.add_argument("--torch-python", type=Path, help="interpreter of an environment with torch==2.13.0")
+    parser.add_argument("--only", choices=["fno"], help="one table alone")
     parser.add_argument("--no-flow", dest="flow", action="store_false", help="leave out the flow solution")
     arguments = parser.parse_args()
     console = Console(width=120)
     console.print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, jax {jax.__version__}")
+    console.print(fno_table(arguments))
+    if arguments.only:
+        return
     for make in (lambda: speed_table(arguments), lambda: prediction_table(arguments), scaling_table):
         console.print(make())
     console.print(memory_table(arguments.members))

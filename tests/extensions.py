@@ -58,19 +58,16 @@ class ShepardSettings(ModelSettings):
         return Shepard(view.inputs, view.fields, np.array(self.power))
 
 
-# A network with dropout, which draws if it is given a key; a head; and the sampler that asks it several times.
+# A network that draws if it is given noise; a head; and the sampler that asks it several times.
 
 
 class Dropped(eqx.Module):
     first: eqx.nn.Linear
     last: eqx.nn.Linear
-    share: float = eqx.field(static=True)
 
-    def __call__(self, x, psi, key=None):
+    def __call__(self, x, psi, noise=None):
         hidden = jnp.tanh(self.first(jnp.concatenate([x, psi])))
-        if key is not None:
-            hidden = hidden * jax.random.bernoulli(key, 1 - self.share, hidden.shape) / (1 - self.share)
-        return self.last(hidden)
+        return self.last(hidden if noise is None else noise.drop(hidden, 0))
 
 
 @NETWORKS.add
@@ -78,14 +75,12 @@ class Dropped(eqx.Module):
 class DroppedSettings(NetworkSettings):
     name: ClassVar[str] = "dropped"
     width: PositiveInt = 16
-    share: PositiveFloat = 0.1
 
-    def build(self, n_coordinates, n_parameters, n_outputs, rng):
+    def build(self, sizes, n_outputs, rng):
         first, last = (jax.random.key(int(rng.integers(2**31))) for _ in range(2))
         return Dropped(
-            eqx.nn.Linear(n_coordinates + n_parameters, self.width, key=first),
+            eqx.nn.Linear(sizes.coordinates + sizes.inputs, self.width, key=first),
             eqx.nn.Linear(self.width, n_outputs, key=last),
-            self.share,
         )
 
 
@@ -107,11 +102,12 @@ class Laplace(Head):
 
 @SAMPLERS.add
 @settings
-class Dropout(Sampler):
-    name: ClassVar[str] = "dropout"
+class Thinned(Sampler):
+    name: ClassVar[str] = "thinned"
     random: ClassVar[bool] = True
     members: PositiveInt = 1
     passes: PositiveInt = 5
+    rate: PositiveFloat = 0.1
 
 
 # A scaling, and a split.

@@ -51,7 +51,7 @@ TRAIN = {"epochs": 30, "batch": 128, "points_per_run": "all", "learning_rate": 1
 NETWORK = {
     "model": {"name": "dropped", "width": 24},
     "head": "laplace",
-    "sampler": {"name": "dropout", "passes": 4},
+    "sampler": {"name": "thinned", "passes": 4},
     "scaling": "root",
 }
 
@@ -109,7 +109,7 @@ def test_a_model_of_ones_own_competes_with_the_others(runs):
 def test_a_network_head_sampler_and_scaling_of_ones_own_learn(runs, networks, extensions):
     assert networks.settings.network == extensions.DroppedSettings(width=24)
     assert networks.settings.head == extensions.Laplace()
-    assert networks.settings.sampler == extensions.Dropout(passes=4)
+    assert networks.settings.sampler == extensions.Thinned(passes=4)
     assert networks.uq == "laplace"
     predicted = networks.predictive(runs.parameters)
     truth = runs.array()
@@ -176,7 +176,7 @@ def test_they_take_part_in_studies(runs, tmp_path):
         f'runs = "{tmp_path / "runs.zarr"}"\n[split]\nkind = "every-other"\nstep = 3\n[train]\nepochs = 2\nbatch = 64\n'
         '[[models]]\nlabel = "own"\nmodel = "shepard"\nscaling = "root"\ncalibrate = true\n'
         '[[models]]\nlabel = "own-network"\nmodel = "dropped"\nhead = "laplace"\nscaling = "root"\n'
-        'sampler = { name = "dropout", passes = 3 }\n'
+        'sampler = { name = "thinned", passes = 3 }\n'
     )
     said = []
     audience = Audience(say=said.append, advance=lambda done, note: None, begin=lambda total: None)

@@ -1,6 +1,7 @@
 """What every model answers with: a mean, and a standard deviation with the parts that it is made of."""
 
 from collections.abc import Mapping
+from dataclasses import field
 
 import equinox as eqx
 import numpy as np
@@ -8,6 +9,8 @@ from jaxtyping import Array, Float
 
 # The two parts that heads and samplers know. A converged CFD run has no noise, so what the literature calls
 # aleatoric is the model's discrepancy here: the scatter of the truth about the mean that the network itself expects.
+# The ends of the central 50, 90 and 95 % intervals.
+INTERVALS = {0.5: (0.25, 0.75), 0.9: (0.05, 0.95), 0.95: (0.025, 0.975)}
 DISCREPANCY = "discrepancy"
 EPISTEMIC = "epistemic"
 
@@ -15,11 +18,13 @@ EPISTEMIC = "epistemic"
 class Predictive(eqx.Module):
     """Mean and standard deviation of a prediction, of one shape; `parts` are independent standard deviations.
 
-    A model that says nothing about its error has no parts, and its `std` is None rather than zero.
+    A model that says nothing about its error has no parts, and its `std` is None rather than zero. `quantiles`, by their
+    probability as in 0.05, are those of models whose distribution is not normal; of a normal one, `std` says them.
     """
 
     mean: Float[Array | np.ndarray, "..."]
     parts: Mapping[str, Float[Array | np.ndarray, "..."]]
+    quantiles: Mapping[float, Float[Array | np.ndarray, "..."]] = field(default_factory=dict)
 
     @property
     def std(self) -> Float[Array | np.ndarray, "..."] | None:

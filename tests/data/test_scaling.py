@@ -158,7 +158,7 @@ def test_what_is_not_offered_is_refused():
         scaling_for("freestream", own_runs(units={"v": "m/s"}))
     with pytest.raises(SureflowError, match="scaling='log-density' needs a field in kg/m3"):
         scaling_for("log-density", own_runs())
-    with pytest.raises(SureflowError, match="scaling='other' is not one of none, freestream, similarity, log-density"):
+    with pytest.raises(SureflowError, match=r"scaling='other' is not one of none, freestream, .*, log-density"):
         scaling_for("other", own_runs())
     with pytest.raises(SureflowError, match="free_stream names velocity: it must say"):
         own_runs(free_stream={"velocity": "speed"})

@@ -9,9 +9,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from sureflow.errors import SureflowError
-from sureflow.heads import HEADS, MVE, Deterministic, Evidential, Head
+from sureflow.heads import HEADS, MVE, Deterministic, Evidential, Head, Mixture
 
-INSTANCES = [Deterministic(), MVE(), MVE(warm_up=0, beta=0), Evidential(), Evidential(explosion=0)]
+INSTANCES = [
+    Deterministic(),
+    MVE(),
+    MVE(warm_up=0, beta=0),
+    Evidential(),
+    Evidential(explosion=0),
+    Evidential(regularizer="standardized", recovery=0.1),
+    Mixture(),
+    Mixture(5, 0),
+]
 each_head = pytest.mark.parametrize("head", INSTANCES, ids=repr)
 
 extremes = st.floats(-300, 300, width=32)
@@ -30,7 +39,7 @@ def loss_and_gradient(head: Head, output, truth, progress):
 
 @each_head
 @given(
-    outputs=arrays(np.float32, (SIZE, 4), elements=extremes),
+    outputs=arrays(np.float32, (SIZE, 16), elements=extremes),
     truth=arrays(np.float32, SIZE, elements=st.floats(-100, 100, width=32)),
     progress=st.sampled_from([0.0, 1.0]),
 )
@@ -46,7 +55,7 @@ def predict(head: Head, outputs):
 
 
 @each_head
-@given(outputs=arrays(np.float32, (SIZE, 4), elements=extremes))
+@given(outputs=arrays(np.float32, (SIZE, 16), elements=extremes))
 def test_prediction_is_finite_and_its_mean_is_the_first_output(head, outputs):
     predictive = predict(head, jnp.asarray(outputs[:, : head.n_outputs]))
     np.testing.assert_array_equal(predictive.mean, outputs[:, 0])

@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sureflow.models import DeepONetSettings
+from sureflow.models.contract import Sizes
 from sureflow.models.features import fourier_features
 from sureflow.models.mlp import MLP
 
@@ -16,7 +17,7 @@ def mlp(network, values):
 
 
 def test_equation_1():
-    network = DeepONetSettings(fourier_octaves=0).build(2, 2, 1, np.random.default_rng(3))
+    network = DeepONetSettings(fourier_octaves=0).build(Sizes(2, 2, 1), 1, np.random.default_rng(3))
     x, psi = np.array([0.3, -1.2], np.float32), np.array([0.7, 0.1], np.float32)
     hidden = mlp(network.space_encoder, x) * mlp(network.parameter_encoder, psi)
     output = eqx.filter_jit(network)(jnp.asarray(x), jnp.asarray(psi))
@@ -24,7 +25,7 @@ def test_equation_1():
 
 
 def test_sizes_of_the_papers_network():
-    network = DeepONetSettings(fourier_octaves=0).build(2, 2, 1, np.random.default_rng(0))
+    network = DeepONetSettings(fourier_octaves=0).build(Sizes(2, 2, 1), 1, np.random.default_rng(0))
     sizes = {
         name: [weight.shape[::-1] for weight in getattr(network, name).weights]
         for name in ("space_encoder", "parameter_encoder", "decoder")

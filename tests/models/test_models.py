@@ -9,14 +9,24 @@ import synthetic
 from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
 from sureflow.heads import MVE
-from sureflow.models import MODELS, DeepONetSettings, InterpolationSettings, PodDeepONetSettings, PodGPSettings, View
+from sureflow.models import (
+    MODELS,
+    NETWORKS,
+    DeepONetSettings,
+    FNOSettings,
+    InterpolationSettings,
+    NeuralProcessSettings,
+    PodDeepONetSettings,
+    PodGPSettings,
+    View,
+)
 from sureflow.models.contract import Checkpoint, EpochReport
 from sureflow.samplers import Ensemble
 from sureflow.surrogate.artifact import load
 from sureflow.surrogate.learning import learn
 from sureflow.surrogate.model import Surrogate
 from sureflow.surrogate.specification import Specification
-from sureflow.train import Networks, TrainSettings
+from sureflow.train import NBFSettings, Networks, TrainSettings
 
 NETWORK = DeepONetSettings(encoder_width=8, decoder_width=16, decoder_layers=2, fourier_octaves=2)
 TRAIN = TrainSettings(epochs=60, batch=128, points_per_run="all", learning_rate=1e-2)
@@ -24,9 +34,33 @@ INSTANCES = {
     "interpolation": InterpolationSettings(),
     "pod-gp": PodGPSettings(modes=4),
     "pod-deeponet": PodDeepONetSettings(members=3, width=16, modes=4, steps=300, learning_rate=1e-2),
-    "networks": Networks(NETWORK, MVE(), Ensemble(2), TRAIN),
+    "deeponet": Networks(NETWORK, MVE(), Ensemble(2), TRAIN),
+    "fno": Networks(
+        FNOSettings(width=8, modes=2, layers=2, padding=2, hidden=8),
+        sampler=Ensemble(3),
+        train=TrainSettings(epochs=100, batch=6, learning_rate=1e-2),
+    ),
+    "neural-process": Networks(
+        NeuralProcessSettings(width=8, layers=1, fourier_octaves=1),
+        MVE(),
+        Ensemble(2),
+        TrainSettings(epochs=100, batch=6, points_per_run=24, learning_rate=1e-2),
+    ),
+    "nbf": NBFSettings(
+        members=2,
+        width=16,
+        modes=4,
+        steps=300,
+        learning_rate=1e-2,
+        basis_width=32,
+        basis_layers=2,
+        fourier_octaves=2,
+        train=TrainSettings(epochs=6, batch=48, learning_rate=5e-3, weight_decay=0.0),
+    ),
 }
+EPOCHS = [name for name, model in INSTANCES.items() if model.training is not None]
 WHOLE_FIELDS = [name for name, model in INSTANCES.items() if not model.capabilities.anywhere]
+DRAWS = [name for name in WHOLE_FIELDS if not INSTANCES[name].networks]  # as many fields as one likes
 each_model = pytest.mark.parametrize("name", INSTANCES)
 each_whole_field_model = pytest.mark.parametrize("name", WHOLE_FIELDS)
 LEFT_OUT = 12  # the run at Mach 20 and 40 km, the middle of the grid
@@ -37,13 +71,13 @@ def view(n_runs: int = 15) -> View:
     inputs = np.random.default_rng(0).normal(size=(15, 2))[:n_runs]
     x = np.linspace(0, 1, 20)
     fields = np.stack([np.sin(a + 3 * x) + b * x for a, b in 0.4 * inputs])
-    return View(inputs, np.stack([fields, fields**2], axis=1), 2 * x[:, None] - 1, ("p", "q"))
+    return View(inputs, np.stack([fields, fields**2], axis=1), 2 * x[:, None] - 1, ("p", "q"), shape=(4, 5))
 
 
 def quick(name: str):
     """The same model, trained hardly at all where that takes long."""
     model = INSTANCES[name]
-    return replace(model, train=replace(TRAIN, epochs=2)) if isinstance(model, Networks) else model
+    return model if model.training is None else model.trained_with(TRAIN, {"epochs": 2})
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +87,13 @@ def surrogates() -> dict[str, Surrogate]:
 
 
 def test_every_registered_model_is_tested():
-    ours = {name: kind for name in MODELS if (kind := MODELS[name]).__module__.startswith("sureflow.")}
-    assert {name: type(model) for name, model in INSTANCES.items()} == ours
-    assert all(model.name == name for name, model in INSTANCES.items())
+    ours = {name for registry in (MODELS, NETWORKS) for name in registry if _is_ours(registry[name])}
+    assert {*INSTANCES} == ours - {Networks.name}
+    assert all(model.title == name for name, model in INSTANCES.items())
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.startswith("sureflow.")
 
 
 @each_model
@@ -138,6 +176,28 @@ def test_what_resumes_reports_epochs_and_leaves_a_checkpoint(name, tmp_path):
         np.testing.assert_array_equal(values, fitted.arrays()[array])
 
 
+class Killed(BaseException):
+    """What no part of the program may catch."""
+
+
+@pytest.mark.parametrize("name", EPOCHS)
+def test_what_is_killed_in_training_goes_on_to_the_same_bits(name, tmp_path):
+    model, checkpoint, told = quick(name), Checkpoint(tmp_path / "checkpoint", "mine"), []
+    whole = model.fit(view()).arrays()
+
+    def kill_in_second(report):
+        told.append(report.epoch)
+        if report.epoch == 1:
+            raise Killed
+
+    with pytest.raises(Killed):
+        model.fit(view(), kill_in_second, checkpoint)
+    again = model.fit(view(), lambda report: told.append(report.epoch), checkpoint).arrays()
+    assert told == [0, 1, 1]  # the second epoch was not kept, and is done again
+    for array, values in whole.items():
+        np.testing.assert_array_equal(again[array], values)
+
+
 @each_model
 def test_conditions_do_not_know_each_other(surrogates, name):
     both = surrogates[name].predictive(np.array([[14.0, 33.0], [22.0, 51.0]]))
@@ -146,7 +206,7 @@ def test_conditions_do_not_know_each_other(surrogates, name):
     np.testing.assert_allclose(both.std[1], alone.std[0], rtol=1e-4, atol=1e-6 * np.abs(alone.mean).max())
 
 
-@each_whole_field_model
+@pytest.mark.parametrize("name", DRAWS)
 def test_samples_have_the_moments_of_the_prediction(surrogates, name):
     asked = np.array([[17.0, 33.0], [33.0, 45.0]])
     predicted, samples = surrogates[name].predictive(asked), surrogates[name].samples(asked, 4000)
@@ -162,10 +222,11 @@ def test_samples_have_the_moments_of_the_prediction(surrogates, name):
     )
 
 
-def test_samples_of_an_ensemble_are_its_members(surrogates):
+@pytest.mark.parametrize("name", EPOCHS)
+def test_samples_of_an_ensemble_are_its_members(surrogates, name):
     asked = np.array([[17.0, 33.0]])
-    predicted, samples = surrogates["networks"].predictive(asked), surrogates["networks"].samples(asked, 100)
-    assert samples.shape == (2, *predicted.mean.shape)
+    predicted, samples = surrogates[name].predictive(asked), surrogates[name].samples(asked, 100)
+    assert samples.shape == (INSTANCES[name].networks, *predicted.mean.shape)
     np.testing.assert_allclose(samples.mean(axis=0), predicted.mean, rtol=1e-5, atol=1e-6 * samples.max())
     np.testing.assert_allclose(samples.std(axis=0), predicted.parts["epistemic"], rtol=1e-3, atol=1e-6 * samples.max())
 
@@ -192,7 +253,7 @@ def test_a_constant_parameter_changes_nothing(name):
     wider = replace(given, inputs=np.column_stack([given.inputs, np.zeros(len(given.inputs))]))
     expected = quick(name).fit(given).predict(asked, given.coordinates)
     found = quick(name).fit(wider).predict(np.column_stack([asked, [0.0, 0.0, 5.0]]), given.coordinates)
-    if name != "pod-deeponet":  # whose initial weights depend on the number of parameters
+    if name in ("interpolation", "pod-gp"):  # the initial weights of networks depend on the number of parameters
         np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-6, atol=1e-9)
     assert np.isfinite(found.std).all()
 
@@ -247,6 +308,10 @@ def test_runs_of_ones_own_without_a_mesh(name, tmp_path):
     parameters = {"a": given.inputs[:, 0], "b": given.inputs[:, 1]}
     points = np.random.default_rng(0).normal(size=(20, 3))
     runs = Runs.from_arrays(parameters, points, {"p": given.fields[:, 0]})
+    if INSTANCES[name].capabilities.needs_structured_mesh:
+        with pytest.raises(SureflowError, match=f"{name} needs runs on a structured mesh, and the mesh of these is "):
+            learn(runs, Specification(quick(name)))
+        return
     surrogate = learn(runs, Specification(quick(name)))
     surrogate.save(tmp_path)
     field = load(tmp_path).predict(a=0.2, b=-0.3)

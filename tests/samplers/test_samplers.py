@@ -6,9 +6,9 @@ import pytest
 
 from sureflow.errors import SureflowError
 from sureflow.predictive import Predictive
-from sureflow.samplers import SAMPLERS, Ensemble
+from sureflow.samplers import SAMPLERS, Dropout, Ensemble
 
-INSTANCES = [Ensemble(4), Ensemble(1)]
+INSTANCES = [Ensemble(4), Ensemble(1), Dropout(1, 4), Dropout(2, 2, 0.3)]
 each_sampler = pytest.mark.parametrize("sampler", INSTANCES, ids=repr)
 
 rng = np.random.default_rng(0)

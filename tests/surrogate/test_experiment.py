@@ -112,11 +112,11 @@ def test_overrides_reach_into_a_resolved_file(tmp_path):
         ("train.epochs=0", "train.epochs=0: Input should be greater than 0"),
         ("train.learning_rate=nan", "train.learning_rate=nan: Input should be a finite number"),
         ("coordinates=polar", "coordinates='polar' is not one of auto, physical, body-fitted"),
-        ("uq=gaussian", "uq='gaussian' is not one of deterministic, mve, evidential, ensemble"),
+        ("uq=gaussian", "uq='gaussian' is not one of deterministic, mve, evidential, mixture, ensemble, dropout"),
         ("train.epochs", "must read key=value"),
         ("runs.kind=3", "has no settings below it"),
         ("split.kind=other", "split.kind='other' is not one of all, random, paper"),
-        ("scaling=other", "scaling='other' is not one of none, freestream, log-density"),
+        ("scaling=other", "scaling='other' is not one of none, freestream, similarity, nondimensional, log-density"),
         ("model.name=other", "model.name='other' is not one of auto, interpolation"),
     ],
 )

@@ -97,6 +97,11 @@ def test_networks_take_their_settings_by_keyword(tmp_path):
     assert "uncalibrated" in repr(model)
 
 
+def test_uq_without_a_model_chooses_the_default_network_as_in_files():
+    model = fit(synthetic.runs(), uq="mve", head={"beta": 0.1}, train=QUICK, coordinates="physical")
+    assert (model.model_name, model.uq, model.settings.head) == ("deeponet", "mve", MVE(beta=0.1))
+
+
 def test_wrong_keywords_are_explained():
     runs = kinds_of_runs.runs("block")
     with pytest.raises(SureflowError, match="epochs is not a setting"):

@@ -1,15 +1,23 @@
 """What is learned: short forms spelled out, files and back, and what is refused."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 import kinds_of_runs
 import synthetic
 from sureflow.errors import SureflowError
-from sureflow.heads import MVE, Deterministic, Evidential
-from sureflow.models import DeepONetSettings, InterpolationSettings, PodDeepONetSettings, PodGPSettings
-from sureflow.samplers import Ensemble
+from sureflow.heads import MVE, Deterministic, Evidential, Mixture
+from sureflow.models import (
+    DeepONetSettings,
+    FNOSettings,
+    InterpolationSettings,
+    NeuralProcessSettings,
+    PodDeepONetSettings,
+    PodGPSettings,
+)
+from sureflow.samplers import Dropout, Ensemble
 from sureflow.surrogate.specification import UQ, ComparisonSettings, Specification, specification, spell_out
 from sureflow.train import Networks, TrainSettings
 from sureflow.validation import parse_toml, plain, to_toml, validated
@@ -67,7 +75,7 @@ def test_what_only_networks_have_chooses_the_default_network_as_an_ensemble_of_t
 def test_uq_is_short_for_a_head_and_members(uq):
     model = specification({"uq": uq}).model
     assert isinstance(model, Networks)
-    assert (model.head.name, model.sampler.members) == UQ[uq]
+    assert (model.head.name, model.sampler.name, model.sampler.members) == UQ[uq]
     assert model.uq == uq
 
 
@@ -79,6 +87,16 @@ def test_uq_is_short_for_a_head_and_members(uq):
         ({"uq": "mve", "head": "evidential"}, Networks(head=Evidential(), sampler=Ensemble(1))),
         ({"uq": "mve", "sampler": {"members": 3}}, Networks(head=MVE(), sampler=Ensemble(3))),
         ({"head": {"name": "mve"}}, Networks(head=MVE(), sampler=Ensemble(10))),
+        ({"uq": "dropout", "sampler": {"rate": 0.1}}, Networks(sampler=Dropout(rate=0.1))),
+        ({"uq": "dropout", "members": 3}, Networks(sampler=Dropout(3))),
+        ({"uq": "mixture", "head": {"components": 2}}, Networks(head=Mixture(2), sampler=Ensemble(1))),
+        ({"model": "fno"}, Networks(FNOSettings(), train=FNOSettings.training)),
+        (
+            {"model": "fno", "train": {"epochs": 3}},
+            Networks(FNOSettings(), train=replace(FNOSettings.training, epochs=3)),
+        ),
+        ({"model": "neural-process"}, Networks(NeuralProcessSettings(), MVE(), Ensemble(1))),
+        ({"model": {"name": "networks", "network": "fno"}}, Networks(FNOSettings())),
         ({"model": {"encoder_width": 5}}, Networks(DeepONetSettings(encoder_width=5))),
         ({"model": "deeponet", "train": {"epochs": 3}}, Networks(train=TrainSettings(epochs=3))),
         ({"model": {"name": "networks", "head": {"name": "mve"}}, "head": {"beta": 0.1}}, Networks(head=MVE(beta=0.1))),
@@ -130,11 +148,11 @@ def test_physical_coordinates_have_had_another_name():
         ({"model": {"width": 3}}, r"model.network.width is not a setting; did you mean \w*width\?"),
         ({"train": {"epochs": 0}}, r"model.train.epochs=0: Input should be greater than 0"),
         ({"coordinates": "polar"}, r"coordinates='polar' is not one of auto, physical, body-fitted"),
-        ({"uq": "gaussian"}, r"uq='gaussian' is not one of deterministic, mve, evidential, ensemble"),
+        ({"uq": "gaussian"}, r"uq='gaussian' is not one of deterministic, mve, evidential, mixture, ensemble, dropout"),
         ({"uq": 3}, r"uq='3' is not one of deterministic"),
-        ({"scaling": "other"}, r"scaling='other' is not one of none, freestream, similarity, log-density"),
+        ({"scaling": "other"}, r"scaling='other' is not one of none, freestream, similarity, nondimensional, log-density"),
         ({"scaling": 3}, r"scaling=3: Input should be a valid string"),
-        ({"model": "other"}, r"model.name='other' is not one of auto, interpolation, pod-deeponet, pod-gp, deeponet"),
+        ({"model": "other"}, r"model.name='other' is not one of auto, interpolation, .*, deeponet, fno, neural-process"),
         ({"model": "interpolatoin"}, r"did you mean interpolation\?"),
         ({"model": 3}, r"model: give the name of a model or a table with its settings"),
         ({"model": {"name": "pod-gp", "modes": 0}}, r"model.modes=0: Input should be greater than 0"),
@@ -143,7 +161,7 @@ def test_physical_coordinates_have_had_another_name():
         ({"model": {"name": "auto", "candidates": []}}, r"model.candidates: .*at least 1"),
         ({"model": {"name": "auto", "candidates": ["pod-pg"]}}, r"model.candidates.0.name='pod-pg' is not one of"),
         ({"head": "other"}, r"model.head.name='other' is not one of deterministic"),
-        ({"sampler": "other"}, r"model.sampler.name='other' is not one of ensemble"),
+        ({"sampler": "other"}, r"model.sampler.name='other' is not one of dropout, ensemble"),
         ({"members": 0}, r"model.sampler.members=0: Input should be greater than 0"),
         ({"model": "pod-gp", "coordinates": "physical"}, r"coordinates='physical' is for networks, and the model is pod-gp"),
     ],

@@ -10,10 +10,11 @@ from sureflow.models.contract import Checkpoint
 from sureflow.samplers import Ensemble
 from sureflow.surrogate.learning import CHECKPOINT, continues, learn
 from sureflow.surrogate.specification import Specification
-from sureflow.train import Networks, TrainSettings, networks
+from sureflow.train import Networks, TrainSettings
+from sureflow.train import checkpoint as checkpoint_module
 from sureflow.train.batching import TrainingView
 from sureflow.train.checkpoint import epochs_done, load_checkpoint, save_checkpoint
-from sureflow.train.loop import train
+from sureflow.train.loop import initial_state, train
 from views import view_of_runs
 
 SMALL = DeepONetSettings(encoder_width=4, decoder_width=8, decoder_layers=1, fourier_octaves=1)
@@ -41,7 +42,7 @@ def trained(view, tmp_path_factory):
 def test_a_resumed_training_ends_in_the_same_bits(view, trained):
     whole, path = trained
     assert epochs_done(path) == 2
-    resumed = train(view, RECIPE, start=load_checkpoint(path, view, RECIPE, "mine"))
+    resumed = train(view, RECIPE, start=load_checkpoint(path, initial_state(view, RECIPE), "mine"))
     for ours, theirs in zip(jax.tree.leaves(resumed.state), jax.tree.leaves(whole.state), strict=True):
         assert bool((ours == theirs).all())
     for ours, theirs in zip(resumed.history, whole.history, strict=True):
@@ -52,7 +53,7 @@ def test_a_resumed_training_ends_in_the_same_bits(view, trained):
 
 def test_a_checkpoint_of_another_experiment_is_refused(view, trained):
     with pytest.raises(Exists, match="belongs to another experiment or other data"):
-        load_checkpoint(trained[1], view, RECIPE, "theirs")
+        load_checkpoint(trained[1], initial_state(view, RECIPE), "theirs")
 
 
 @pytest.mark.parametrize("keep", [0, 7, 100, -1])
@@ -60,7 +61,7 @@ def test_a_damaged_checkpoint_is_refused(view, trained, tmp_path, keep):
     damaged = tmp_path / "checkpoint.safetensors"
     damaged.write_bytes(trained[1].read_bytes()[:keep])
     with pytest.raises(SureflowError, match="is damaged"):
-        load_checkpoint(damaged, view, RECIPE, "mine")
+        load_checkpoint(damaged, initial_state(view, RECIPE), "mine")
 
 
 def test_no_checkpoint_means_no_epoch(tmp_path):
@@ -92,7 +93,7 @@ def test_a_model_that_is_killed_in_training_goes_on_to_the_same_bits(tmp_path, m
     checkpoint = Checkpoint(tmp_path / CHECKPOINT, "mine")
     progress = told.append
     if moment == "before an epoch is kept":
-        monkeypatch.setattr(networks, "save_checkpoint", killing(save_checkpoint, after=3))
+        monkeypatch.setattr(checkpoint_module, "save_checkpoint", killing(save_checkpoint, after=3))
     else:
         progress = killing(told.append, after=3)
     with pytest.raises(Killed):

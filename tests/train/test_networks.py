@@ -23,12 +23,12 @@ CONDITIONS = np.array([[0.1, 0.2], [-0.3, 0.5]])
 
 
 class Sum(eqx.Module):
-    """Its weight, the coordinate and the first parameter, and a number that is drawn if there is a key."""
+    """Its weight, the coordinate and the first parameter, and a number that is drawn if there is noise."""
 
     weight: jax.Array
 
-    def __call__(self, x, psi, key=None):
-        drawn = 0.0 if key is None else jax.random.uniform(key)
+    def __call__(self, x, psi, noise=None):
+        drawn = 0.0 if noise is None else jax.random.uniform(noise.key)
         return self.weight + x[0] + psi[0] + drawn
 
 
@@ -36,7 +36,7 @@ class Sum(eqx.Module):
 class SumSettings(NetworkSettings):
     name: ClassVar[str] = "sum"
 
-    def build(self, n_coordinates, n_parameters, n_outputs, rng):
+    def build(self, sizes, n_outputs, rng):
         return Sum(jnp.asarray(rng.uniform(size=n_outputs), jnp.float32))
 
 
@@ -121,9 +121,9 @@ def test_bars_come_from_the_head_or_else_from_the_sampler(head, sampler, uq):
 )
 def test_arrays_of_other_sizes_are_refused(sizes, message):
     model = Networks(DeepONetSettings(encoder_width=2, decoder_width=2, decoder_layers=0), sampler=Ensemble(1))
-    networks = [model.network.build(1, 2, 1, np.random.default_rng(seed)) for seed in range(SIZES.fields)]
+    networks = [model.network.build(SIZES, 1, np.random.default_rng(seed)) for seed in range(SIZES.fields)]
     weights = jax.tree.map(lambda *leaves: np.stack(leaves), *eqx.filter(networks, eqx.is_array))
-    arrays = TrainedNetworks(model.recipe, weights).arrays()
+    arrays = TrainedNetworks(model.recipe, SIZES, weights).arrays()
     assert model.restore(arrays, SIZES).predict(CONDITIONS, X).mean.shape == (2, 3, 5)
     with pytest.raises(SureflowError, match=message):
         model.restore(arrays, sizes)

@@ -20,11 +20,12 @@ from sureflow.campaign.campaign import Campaign
 from sureflow.campaign.contents import PART, geometry_of, make_or_open
 from sureflow.campaign.continuation import Ancestor, Computed, Ledger, run_cases
 from sureflow.campaign.lock import MAKING, PROVENANCE, StoreLock, lock_store
+from sureflow.campaign.predicted import PredictedStarts
 from sureflow.campaign.versions import difference, versions
 from sureflow.data.disk import explain_writing, refuse_nameless
 from sureflow.data.run_store import RunStore
 from sureflow.data.schema import Status
-from sureflow.errors import SureflowError
+from sureflow.errors import Refused, SureflowError
 from sureflow.files import write_atomically
 from sureflow.flow.mesh import FlowMesh
 from sureflow.flow.solve import Start, solve_flow
@@ -110,10 +111,12 @@ def run_campaign(
     options: Options | None = None,
     watch: Callable[[Standing], None] = lambda standing: None,
     solve: Callable[[Case], Computed] = solve_case,
+    predicted: PredictedStarts | None = None,
 ) -> Standing:
     """Compute what is to do of a campaign (or of one shard of it) and leave it in the store at `path`.
 
-    Conditions that a store of the same settings does not have yet are added to it, on its own mesh.
+    Conditions that a store of the same settings does not have yet are added to it, on its own mesh. Runs start from the nearest
+    one that has converged, or from what a model predicts (`predicted`) where that lies inside its domain.
     """
     options = options or Options()
     refuse_nameless(path)
@@ -124,6 +127,8 @@ def run_campaign(
             if is_fresh:
                 with explain_writing(path):
                     provenance_path(path).unlink(missing_ok=True)  # of a store that is no more
+            if predicted is not None:
+                predicted.require_mesh(mesh)
             tree = ancestry(store.parameters())
             own = tree.shard(cases, *options.shard)
             lock.take(own)
@@ -142,6 +147,9 @@ def run_campaign(
         def work(case: int, ancestor: Ancestor | None):
             start = Start(ancestor.fields, setups[ancestor.case].condition.free_stream(gas)) if ancestor else None
             setup = setups[case]
+            if predicted is not None:
+                with contextlib.suppress(Refused):
+                    start = predicted.start(setup.condition)
             own_mesh = campaign.mesh_for(setup) if fitted else mesh
             return solve, (Case(setup.condition, own_mesh, gas, setup.wall, campaign.solver, start, fitted),)
 

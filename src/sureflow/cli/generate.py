@@ -20,6 +20,10 @@ def generate(
     workers: Annotated[int | None, typer.Option(help="Processes on this machine; one per core by default.")] = None,
     scheduler: Annotated[str | None, typer.Option(help="Use this Dask scheduler, such as tcp://host:8786.")] = None,
     shard: Annotated[str, typer.Option(help="Compute part i of N, for job arrays: i/N.")] = "1/1",
+    start_from: Annotated[
+        Path | None,
+        typer.Option(help="Start every run from what this model predicts, where that is inside its domain."),
+    ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Recompute runs that did not converge or cannot be read.")
     ] = False,
@@ -34,15 +38,17 @@ def generate(
     begin(f"computing runs into {store}")
 
     from sureflow.campaign.campaign import load_campaign
+    from sureflow.campaign.predicted import load_starts
     from sureflow.campaign.run import Options, run_campaign
     from sureflow.cli.console import Bar, out
     from sureflow.data.schema import Status
 
+    predicted = load_starts(start_from) if start_from else None
     options, campaign, crew = Options(part, overwrite, retry_failed), load_campaign(preset), choose(workers, scheduler)
     with Bar(store.name) as bar:
         watch = Watch(bar)
         try:
-            standing = run_campaign(store, campaign, crew, options, watch.show)
+            standing = run_campaign(store, campaign, crew, options, watch.show, predicted=predicted)
         except KeyboardInterrupt as stop:
             stop.add_note(f"{watch.finished} runs are kept in {store}; run the same command again to go on")
             raise

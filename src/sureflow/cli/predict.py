@@ -70,7 +70,7 @@ def predict(
     out.print(f"{name}{spoken(fields.attrs['verdict'])}\nerror bars: {fields.attrs['bars']}", markup=False)
     if conditions is None:
         print_facts(spans(fields, surrogate.names))
-        if surrogate.observer is not None:
+        if surrogate.observer is not None or surrogate.numbers is not None:
             print_facts(quantities(surrogate, given, extrapolate=extrapolate))
 
 
@@ -92,14 +92,22 @@ def spans(fields: "xarray.Dataset", names: tuple[str, ...]) -> dict[str, str]:
     return texts
 
 
+def with_bar(found: "xarray.Dataset", name: str) -> str:
+    """'0.1234 +- 0.0005 Pa'."""
+    bar = f" +- {found[f'{name}_std'].item():.2g}" if f"{name}_std" in found else ""
+    unit = found[name].attrs["units"]
+    return f"{found[name].item():.5g}{bar}{'' if unit == '1' else f' {unit}'}"
+
+
 def quantities(surrogate: "Surrogate", condition: dict[str, float], *, extrapolate: bool) -> dict[str, str]:
     """Stand-off, pressures and drag at one condition, with bars where the model has any."""
     found = surrogate.quantities(extrapolate=extrapolate, **condition)  # type: ignore[arg-type]
     texts = {}
-    for name in (str(name) for name in found.data_vars if not str(name).endswith("_std")):
-        bar = f" +- {found[f'{name}_std'].item():.2g}" if f"{name}_std" in found else ""
-        unit = found[name].attrs["units"]
-        texts[name] = f"{found[name].item():.5g}{bar}{'' if unit == '1' else f' {unit}'}"
+    for name in (str(name) for name in found.data_vars if not str(name).endswith(("_std", "_gp"))):
+        texts[name] = with_bar(found, name)
+        if f"{name}_gp" in found:
+            better = {"gp": ", the better one", "field": ""}.get(found[f"{name}_gp"].attrs.get("better", ""), "")
+            texts[name] += f"; by a process of its own {with_bar(found, f'{name}_gp')}{better}"
     if any("+-" in text for text in texts.values()):
         texts["+-"] = "one standard deviation of the model's error against runs on the mesh of its training runs"
     return texts

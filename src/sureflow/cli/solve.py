@@ -27,6 +27,12 @@ def solve(
     wall_temperature: Annotated[float, typer.Option(help="Temperature of an isothermal wall, in K.")] = 1500.0,
     cells: Annotated[str, typer.Option(help="Number of cells along the body x normal to it.")] = "64x64",
     wall_spacing: Annotated[float, typer.Option(help="Height of the first cell at the nose, in m.")] = 3e-5,
+    start_from: Annotated[
+        Path | None,
+        typer.Option(
+            help="Start from what this model predicts, with the mesh, wall and scheme of the runs it learned from."
+        ),
+    ] = None,
     mirror: Annotated[bool, typer.Option("--mirror", help="Draw both sides of the axis.")] = False,
     vtk: Annotated[bool, typer.Option("--vtk", help="Also write fields.vts for ParaView (needs pyvista).")] = False,
     as_json: Annotated[
@@ -52,7 +58,7 @@ def solve(
         require_pyvista()
     if folder:
         refuse_to_overwrite(folder, overwrite=overwrite)
-    solution = follow(mach, altitude, given, quiet=as_json)
+    solution = follow(mach, altitude, given, start_from, quiet=as_json)
     if as_json:
         print(summary_text(solution))
     if folder:
@@ -63,20 +69,30 @@ def solve(
         raise typer.Exit(1)
 
 
-def follow(mach: float, altitude_km: float, given: dict[str, Any], *, quiet: bool) -> "FlowSolution":
+def follow(
+    mach: float, altitude_km: float, given: dict[str, Any], start_from: Path | None, *, quiet: bool
+) -> "FlowSolution":
     """Compute the run, with a progress bar that follows the residual."""
     from sureflow.cli.console import Bar
     from sureflow.flow.solve import solve
-    from sureflow.flow.steer import Progress
+    from sureflow.flow.steer import Progress, Report
+
+    def run(progress: Report | None) -> "FlowSolution":
+        if start_from is None:
+            return solve(mach, altitude_km, **given, progress=progress)
+        from sureflow.campaign.predicted import load_starts
+        from sureflow.physics.free_stream import FlightCondition
+
+        return load_starts(start_from).solve(FlightCondition(mach, altitude_km), progress)
 
     if quiet:
-        return solve(mach, altitude_km, **given)
+        return run(None)
     with Bar(f"Mach {mach:g} at {altitude_km:g} km") as bar:
 
         def show(progress: Progress) -> None:
             bar.update(progress.fraction, f"{progress.phase}, step {progress.step}, {progress.residual_drop:.1e}")
 
-        return solve(mach, altitude_km, **given, progress=show)
+        return run(show)
 
 
 def refuse_to_overwrite(folder: Path, *, overwrite: bool) -> None:

@@ -80,6 +80,7 @@ class Normalizer:
         return Predictive(
             mean=np.asarray(predictive.mean, float) * scale + shift,
             parts={name: np.asarray(part, float) * scale for name, part in predictive.parts.items()},
+            quantiles={level: np.asarray(one, float) * scale + shift for level, one in predictive.quantiles.items()},
         )
 
     def to_dict(self) -> dict[str, dict[str, list[float]]]:

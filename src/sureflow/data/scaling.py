@@ -5,7 +5,7 @@ to condition in the scaled space is what a model learns from few runs and carrie
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated, ClassVar
 
@@ -80,6 +80,8 @@ class Scaling(ABC):
         return Predictive(
             mean=self.inverse(mean, parameters),
             parts={name: np.asarray(part) * slope for name, part in predictive.parts.items()},
+            # Scalings rise with the field, so that a quantile stays the quantile.
+            quantiles={level: self.inverse(np.asarray(one), parameters) for level, one in predictive.quantiles.items()},
         )
 
 
@@ -108,7 +110,8 @@ class NoScaling(Scaling):
 
 
 # What a field is divided by, according to its unit, from the velocity, density and temperature of the free stream and cp.
-DIVISORS: dict[str, Callable[..., Float[np.ndarray, " case"]]] = {
+Divisor = Callable[..., Float[np.ndarray, " case"]]
+DIVISORS: dict[str, Divisor] = {
     "m/s": lambda velocity, density, temperature, cp: velocity,
     "kg/m3": lambda velocity, density, temperature, cp: density,
     "K": lambda velocity, density, temperature, cp: temperature + velocity**2 / cp,
@@ -220,11 +223,49 @@ def _other_inputs(
     return NoScaling(logarithmic=tuple(pair for pair in logarithmic if pair[0] not in taken)).inputs(parameters)
 
 
-def _divisors(units: tuple[str, ...], stream: StreamSource, names: tuple[str, ...], parameters: Conditions) -> Divisors:
+def _divisors(
+    units: tuple[str, ...],
+    stream: StreamSource,
+    names: tuple[str, ...],
+    parameters: Conditions,
+    divisors: Mapping[str, Divisor] = DIVISORS,
+) -> Divisors:
     """What every field is divided by, according to its unit."""
     values, one = stream.values(names, parameters), np.ones(len(parameters))
-    columns = [DIVISORS[unit](**values, cp=stream.cp) if unit in DIVISORS else one for unit in units]
+    columns = [divisors[unit](**values, cp=stream.cp) if unit in divisors else one for unit in units]
     return np.stack(columns, axis=1)[:, :, None]
+
+
+# In units of the free stream itself, as publications show them.
+STATIC_DIVISORS = DIVISORS | {"K": lambda velocity, density, temperature, cp: temperature}
+
+
+@SCALINGS.add
+@settings
+class NondimensionalScaling(Scaling):
+    """u/U_inf, rho/rho_inf, T/T_inf, p/(rho_inf U_inf^2) over the parameters as they are: what many publications show."""
+
+    units: tuple[str, ...]
+    parameter_names: tuple[str, ...]
+    free_stream: Annotated[StreamSource, STREAMS]
+    name: ClassVar[str] = "nondimensional"
+
+    @classmethod
+    def for_runs(cls, runs: Runs) -> "NondimensionalScaling":
+        same = FreestreamScaling.for_runs(runs)  # refuses fields and runs without a free stream
+        return cls(same.units, same.parameter_names, same.free_stream)
+
+    def forward(self, fields: ScaledFields, parameters: Conditions) -> ScaledFields:
+        return fields / self._divisors(parameters)
+
+    def inverse(self, fields: ScaledFields, parameters: Conditions) -> ScaledFields:
+        return fields * self._divisors(parameters)
+
+    def slope(self, fields: ScaledFields, parameters: Conditions) -> Slope:
+        return self._divisors(parameters)
+
+    def _divisors(self, parameters: Conditions) -> Divisors:
+        return _divisors(self.units, self.free_stream, self.parameter_names, parameters, STATIC_DIVISORS)
 
 
 @SCALINGS.add

@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from sureflow.data.normalize import Standard
 from sureflow.data.runs import Runs
+from sureflow.data.scaling import Scaling
 from sureflow.data.splits import Split
 from sureflow.errors import SureflowError
 from sureflow.evaluate.held_out import held_out, metric_space
@@ -125,10 +126,12 @@ def evaluate(
     *,
     regions: Sequence[str] = REGIONS,
     part: str | None = None,
+    scaling: Scaling | None = None,
 ) -> Evaluation:
     """Evaluate predictions in physical units on the runs of every domain, each run read and predicted once.
 
-    The regions of a run follow from its truth. `part` names the one part of the standard deviation to evaluate.
+    The regions of a run follow from its truth. Errors are those of the fields, or of scaled ones, where `space` is that of a
+    `scaling`. `part` names the one part of the standard deviation to evaluate.
     """
     tested = np.flatnonzero(np.logical_or.reduce([np.zeros(len(runs), bool), *domains.values()]))
     if not tested.size:
@@ -141,7 +144,7 @@ def evaluate(
     for case, mean, std in _predictions(predict, runs, tested, part):
         fields = runs.fields[case]
         masks = {name: mask for name, mask in run_masks(runs, case, fields).items() if name in regions}
-        truth, mean, std = _normalized(space, fields, mean, std)
+        truth, mean, std = _normalized(space, *_scaled(scaling, runs.parameters[case], fields, mean, std))
         _score_run(scores, case, truth, mean, std, masks)
         if std is not None:
             histograms[case] = np.stack([std_histogram(values)[1] for values in std])
@@ -187,6 +190,20 @@ def _chosen_std(predictive: Predictive, part: str | None) -> np.ndarray | None:
         has = ", ".join(predictive.parts) or "none"
         raise SureflowError(f"part={part!r} is not a part of this model's standard deviation; it has {has}")
     return np.asarray(predictive.parts[part])
+
+
+def _scaled(
+    scaling: Scaling | None,
+    condition: Float[np.ndarray, " parameter"],
+    truth: RunFields,
+    mean: RunFields,
+    std: RunFields | None,
+) -> tuple[RunFields, RunFields, RunFields | None]:
+    """Truth, mean and std in the units of a scaling."""
+    if scaling is None:
+        return truth, mean, std
+    scaled, there = (scaling.forward(np.asarray(one, float)[None], condition[None])[0] for one in (truth, mean))
+    return scaled, there, None if std is None else std / scaling.slope(there[None], condition[None])[0]
 
 
 def _normalized(

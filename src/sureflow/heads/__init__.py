@@ -3,6 +3,7 @@
 from sureflow.heads.deterministic import Deterministic
 from sureflow.heads.evidential import Evidential
 from sureflow.heads.head import HEADS, Head
+from sureflow.heads.mixture import Mixture
 from sureflow.heads.mve import MVE
 
-__all__ = ["HEADS", "MVE", "Deterministic", "Evidential", "Head"]
+__all__ = ["HEADS", "MVE", "Deterministic", "Evidential", "Head", "Mixture"]

@@ -1,6 +1,6 @@
 """Deep evidential regression (Amini et al. 2020): the network gives a normal-inverse-gamma distribution."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -51,12 +51,19 @@ class Evidential(Head):
     """gamma, v, alpha, beta of appendix D.2; loss = NLL + regularization |w - gamma| (2 v + alpha).
 
     The mean is gamma; E[sigma^2] = beta / (alpha - 1) is the discrepancy, Var[mu] = beta / (v (alpha - 1)) the
-    epistemic part (the paper writes Var[w] for it). No remedy is proven against standard deviations that explode:
-    `explosion` counts the share of points whose standard deviation exceeds it (0: do not count, as in the paper).
+    epistemic part (the paper writes Var[w] for it). `explosion` counts the share of points whose standard deviation exceeds
+    it (0: do not count, as in the paper).
+
+    Two remedies against standard deviations that explode were published, both off here. `regularizer = "standardized"`
+    divides the error by the width of the Student t (Meinert et al. 2023), so that it no longer pays to give up evidence where
+    errors are large. `recovery` adds -recovery |w - gamma| log(exp(alpha - 1) - 1) (Ye et al. 2024), whose gradient does not
+    vanish as alpha goes to 1; the logarithm is the network's own output, of which softplus makes alpha - 1.
     """
 
     name: ClassVar[str] = "evidential"
     regularization: NonNegativeFloat = 1e-2
+    regularizer: Literal["error", "standardized"] = "error"
+    recovery: NonNegativeFloat = 0.0
     explosion: NonNegativeFloat = 10.0
     n_outputs: ClassVar[int] = 4
 
@@ -66,10 +73,12 @@ class Evidential(Head):
         gamma, v, excess, beta = _distribution(output)
         alpha = 1 + excess
         nll = evidential_nll(gamma, v, alpha, beta, truth)
-        regularizer = jnp.abs(truth - gamma) * (2 * v + alpha)
+        error = jnp.abs(truth - gamma)
+        width = jnp.sqrt(beta * (1 + v) / (v * alpha)) if self.regularizer == "standardized" else 1.0
+        regularizer = error / width * (2 * v + alpha)
         total_variance = beta / excess * (1 + 1 / v)
         parts = {
-            "loss": nll + self.regularization * regularizer,
+            "loss": nll + self.regularization * regularizer - self.recovery * error * output[2],
             "likelihood": nll,
             "regularizer": regularizer,
             "squared_error": (gamma - truth) ** 2,

@@ -22,6 +22,7 @@ class Head(ABC):
 
     name: ClassVar[str]
     n_outputs: ClassVar[int]
+    normal: ClassVar[bool] = True  # whether mean and standard deviation say all about the distribution
 
     @abstractmethod
     def loss_parts(
@@ -32,6 +33,10 @@ class Head(ABC):
     @abstractmethod
     def predictive(self, output: Float[Array, " output"]) -> Predictive:
         """Mean and standard deviations that the network's numbers stand for."""
+
+    def below(self, output: Float[Array, " output"], value: Float[Array, ""]) -> Float[Array, ""]:
+        """The probability of a truth below `value`, of heads that are not `normal`: their intervals follow from it."""
+        raise NotImplementedError
 
 
 HEADS: SettingsRegistry[Head] = SettingsRegistry("head", Head)

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from sureflow.data.meshes import Topology
 from sureflow.errors import SureflowError
+from sureflow.models.train_settings import TrainSettings
 from sureflow.predictive import Predictive
 from sureflow.registry import SettingsRegistry
 
@@ -46,7 +47,7 @@ class View:
 
     @property
     def sizes(self) -> "Sizes":
-        return Sizes(self.inputs.shape[1], self.coordinates.shape[-1], len(self.names))
+        return Sizes(self.inputs.shape[1], self.coordinates.shape[-1], len(self.names), self.shape)
 
 
 class Sizes(NamedTuple):
@@ -55,6 +56,7 @@ class Sizes(NamedTuple):
     inputs: int
     coordinates: int
     fields: int
+    shape: tuple[int, ...] | None = None  # of a structured block
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,10 @@ class FittedModel(ABC):
         """The runs of every group as predicted without that group."""
         raise SureflowError("this model cannot leave runs out without another fit")
 
+    def loss(self, view: View) -> float:
+        """What it minimizes, on runs that it may not have seen; by default the mean squared error."""
+        return float(np.mean((np.asarray(self.predict(view.inputs, view.coordinates).mean) - view.fields) ** 2))
+
     @property
     def has_samples(self) -> bool:
         """Whether it can draw possible fields."""
@@ -165,6 +171,26 @@ class ModelSettings(ABC):
     def title(self) -> str:
         """The name by which people know the model."""
         return self.name
+
+    @property
+    def training(self) -> TrainSettings | None:
+        """How it is trained, epoch by epoch; None of a model that is not."""
+        return None
+
+    @property
+    def networks(self) -> int:
+        """How many networks are trained for a field; none of a model without epochs."""
+        return 0
+
+    def trained_with(self, common: TrainSettings, own: Mapping[str, Any] | None = None) -> Self:
+        """The same model with its `own` training settings, and for the rest those that it shares with others, if they suit it."""
+        if own:
+            raise SureflowError(f"train is for networks, and the model is {self.name}: leave it out")
+        return self
+
+    def alone(self) -> Self:
+        """The same model with one network a field."""
+        return self
 
 
 MODELS: SettingsRegistry[ModelSettings] = SettingsRegistry("model", ModelSettings)

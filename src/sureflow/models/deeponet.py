@@ -4,12 +4,13 @@ from typing import ClassVar
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 from pydantic import NonNegativeInt, PositiveInt
 
+from sureflow.models.contract import Sizes
 from sureflow.models.features import fourier_features, n_fourier_features
 from sureflow.models.mlp import MLP
-from sureflow.models.network import NETWORKS, NetworkSettings
+from sureflow.models.network import NETWORKS, NetworkSettings, Noise
 from sureflow.validation import settings
 
 
@@ -22,10 +23,13 @@ class DeepONet(eqx.Module):
     fourier_octaves: int = eqx.field(static=True)
 
     def __call__(
-        self, x: Float[Array, " coordinate"], psi: Float[Array, " parameter"], key: PRNGKeyArray | None = None
+        self, x: Float[Array, " coordinate"], psi: Float[Array, " parameter"], noise: Noise | None = None
     ) -> Float[Array, " output"]:
         features = fourier_features(x, self.fourier_octaves)
-        return self.decoder(self.space_encoder(features) * self.parameter_encoder(psi))
+        encoders, decoder = (self.space_encoder, self.parameter_encoder), self.decoder
+        place = [0, len(encoders[0].weights), len(encoders[0].weights) + len(encoders[1].weights)]
+        encoded = encoders[0](features, noise, place[0]) * encoders[1](psi, noise, place[1])
+        return decoder(encoded, noise, place[2])
 
 
 @NETWORKS.add
@@ -43,13 +47,13 @@ class DeepONetSettings(NetworkSettings):
     decoder_layers: NonNegativeInt = 3
     fourier_octaves: NonNegativeInt = 4
 
-    def build(self, n_coordinates: int, n_parameters: int, n_outputs: int, rng: np.random.Generator) -> DeepONet:
+    def build(self, sizes: Sizes, n_outputs: int, rng: np.random.Generator) -> DeepONet:
         """A network with freshly drawn weights."""
         encoded = [self.encoder_width] * (self.encoder_layers + 1)
         hidden = [self.decoder_width] * self.decoder_layers
         return DeepONet(
-            space_encoder=MLP.draw([n_fourier_features(n_coordinates, self.fourier_octaves), *encoded], rng),
-            parameter_encoder=MLP.draw([n_parameters, *encoded], rng),
+            space_encoder=MLP.draw([n_fourier_features(sizes.coordinates, self.fourier_octaves), *encoded], rng),
+            parameter_encoder=MLP.draw([sizes.inputs, *encoded], rng),
             decoder=MLP.draw([self.encoder_width, *hidden, n_outputs], rng),
             fourier_octaves=self.fourier_octaves,
         )

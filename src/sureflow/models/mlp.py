@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from sureflow.models.network import Noise
+
 
 class MLP(eqx.Module):
     """Linear layers with tanh between them, for one input vector."""
@@ -27,9 +29,15 @@ class MLP(eqx.Module):
         weights = [uniform(inputs, outputs, inputs) for inputs, outputs in layers]
         return cls(weights, [uniform(inputs, outputs) for inputs, outputs in layers])
 
-    def __call__(self, x: Float[Array, " inputs"]) -> Float[Array, " outputs"]:
-        *hidden, last = zip(self.weights, self.biases, strict=True)
-        for weight, bias in hidden:
+    def __call__(
+        self, x: Float[Array, " inputs"], noise: Noise | None = None, place: int = 0
+    ) -> Float[Array, " outputs"]:
+        """With `noise`, units of the hidden layers are dropped; `place` is the first of them in the network."""
+        return self.weights[-1] @ self.hidden(x, noise, place) + self.biases[-1]
+
+    def hidden(self, x: Float[Array, " inputs"], noise: Noise | None = None, place: int = 0) -> Float[Array, " units"]:
+        """The units that the last layer sees."""
+        for layer, (weight, bias) in enumerate(zip(self.weights[:-1], self.biases[:-1], strict=True), start=place):
             x = jnp.tanh(weight @ x + bias)
-        weight, bias = last
-        return weight @ x + bias
+            x = x if noise is None else noise.drop(x, layer)
+        return x

@@ -36,7 +36,7 @@ def _decompose(fields: Fields, energy: float, most: int) -> PodBasis:
     n_runs, *shape = fields.shape
     mean = fields.mean(axis=0)
     left, singular, right = np.linalg.svd((fields - mean).reshape(n_runs, -1), full_matrices=False)
-    count = _kept(singular, energy, most)
+    count = _kept(singular, n_runs, energy, most)
     coefficients, modes = left[:, :count] * singular[:count], right[:count]
     rest = (fields - mean).reshape(n_runs, -1) - coefficients @ modes
     truncation = np.sqrt((rest**2).sum(axis=0) / _freedom(n_runs, count))
@@ -58,7 +58,7 @@ def _decompose_in_passes(fields: Fields, energy: float, most: int) -> PodBasis:
         gram += centered @ centered.T
     variance, left = np.linalg.eigh(gram)
     singular, left = np.sqrt(np.maximum(variance[::-1], 0.0)), left[:, ::-1]
-    count = _kept(singular, energy, most)
+    count = _kept(singular, n_runs, energy, most)
     coefficients = left[:, :count] * singular[:count]
     modes = scratch.empty((count, rows.shape[1]), fields.dtype)
     truncation = np.empty(rows.shape[1])
@@ -70,12 +70,11 @@ def _decompose_in_passes(fields: Fields, energy: float, most: int) -> PodBasis:
     return PodBasis(mean.reshape(shape), modes.reshape(count, *shape), truncation.reshape(shape), coefficients)
 
 
-def _kept(singular: Float[np.ndarray, " run"], energy: float, most: int) -> int:
-    """How many modes. The rows sum to zero: the last direction is rounding."""
-    n_runs = len(singular)
+def _kept(singular: Float[np.ndarray, " direction"], n_runs: int, energy: float, most: int) -> int:
+    """How many modes. The rows sum to zero: a direction for every run is one too many, and rounding."""
     variance = singular[: n_runs - 1] ** 2
     left_over = 1 - np.cumsum(variance) / variance.sum() if variance.any() else np.zeros(1)
-    return min(int((left_over > energy).sum()) + 1, most, n_runs - 1)
+    return min(int((left_over > energy).sum()) + 1, most, len(variance))
 
 
 def _freedom(n_runs: int, modes: int) -> int:

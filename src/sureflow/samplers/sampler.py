@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import jax.numpy as jnp
 
+from sureflow.errors import SureflowError
 from sureflow.predictive import EPISTEMIC, Predictive
 from sureflow.registry import SettingsRegistry
 
@@ -13,13 +14,23 @@ class Sampler(ABC):
     """Settings of a sampler (declared with `@settings`); it goes with any network and any head.
 
     `members` networks are trained for every variable, each with weights of its own. Those of a `random` sampler draw: they
-    are given a random key in training, and are asked `passes` times in prediction, each time with another key.
+    are given a random key and a `rate` in training, and are asked `passes` times in prediction, each time with another key.
     """
 
     name: ClassVar[str]
     random: ClassVar[bool] = False
     members: int = 1
     passes: int = 1
+    rate: float = 0.0  # share of the units that networks drop
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one answer."""
+        return self.members * self.passes > 1
+
+    def require_several(self) -> None:
+        if not self.several:
+            raise SureflowError("a single network has no members to sample: train an ensemble")
 
     def combine(self, answers: Predictive) -> Predictive:
         """One prediction from a leading axis of answers, as the moments of their equal mixture.
@@ -28,7 +39,7 @@ class Sampler(ABC):
         spread of the means joins the epistemic part. One answer is itself.
         """
         averaged = {name: jnp.sqrt(jnp.mean(part**2, axis=0)) for name, part in answers.parts.items()}
-        if self.members * self.passes > 1:
+        if self.several:
             averaged[EPISTEMIC] = jnp.hypot(averaged.get(EPISTEMIC, 0.0), jnp.std(answers.mean, axis=0))
         return Predictive(jnp.mean(answers.mean, axis=0), averaged)
 

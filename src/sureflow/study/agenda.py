@@ -1,18 +1,20 @@
 """What a study computes: runs, a split, the search for training settings, and the models to compare."""
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from sureflow.campaign.campaign import Campaign, load_campaign
+from sureflow.data.scaling import SCALINGS, NoScaling
 from sureflow.data.splits import SPLITS, RandomRuns, Split
 from sureflow.errors import SureflowError
-from sureflow.surrogate.specification import KEYS, ComparisonSettings, Specification, spell_out
-from sureflow.train import Networks, TrainSettings
+from sureflow.models.contract import MODELS, ModelSettings
+from sureflow.surrogate.specification import AUTO, KEYS, ComparisonSettings, Specification, spell_out
+from sureflow.train import TrainSettings
 from sureflow.validation import Section, plain, read_preset, to_toml, validated, without_nothing
 
 Label = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.=-]*$")]
@@ -45,7 +47,9 @@ class Entry(Section):
     this model alone. `split_seed` draws other test runs for the model; `runs` lets it learn from so many of the training
     runs, chosen space-filling; `calibrate` fits its bars by folds over the runs it learns from. An entry of a `series` is
     one point of the learning curve of the model with that label, and only its rows are kept; in a file, a list of `runs` and
-    no label stands for an entry each. The model `auto` is the best by cross-validation over the runs it learns from.
+    no label stands for an entry each. The model `auto` is the best by cross-validation over the runs it learns from. `select`
+    lists choices of the model's settings, as in {"train.learning_rate" = [1e-3, 3e-3], "network.modes" = [8, 12]}: the one
+    with the least loss of its own on held-out training runs is taken.
     """
 
     label: Label
@@ -55,6 +59,7 @@ class Entry(Section):
     split_seed: NonNegativeInt | None = None
     runs: PositiveInt | None = None
     series: Label | None = None
+    select: dict[str, list[Any]] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
@@ -69,17 +74,19 @@ class Entry(Section):
     @model_validator(mode="after")
     def _fits_its_model(self) -> Self:
         model = self.spec.model
-        if self.train and not isinstance(model, Networks):
-            raise ValueError(f"train is for networks, and the model is {model.name}: leave it out")
-        if self.calibrate and isinstance(model, Networks):
+        if self.calibrate and isinstance(model, ModelSettings) and not model.capabilities.refits_quickly:
             raise ValueError(f"a {model.title} takes too long to train again for every fold: calibrate = false")
-        self.specification(TrainSettings())  # refuses unknown training settings
+        if self.select and not self.networks:
+            raise ValueError(f"select is for networks, and the model is {model.name}: leave it out")
+        if self.select:
+            next(self.choices(TrainSettings(), 1))  # refuses unknown settings
+        self.specification(TrainSettings())  # refuses unknown training settings, or any where there are none
         return self
 
     @property
     def networks(self) -> int:
         """How many networks are trained for a variable; none of other models."""
-        return self.spec.model.sampler.members if isinstance(self.spec.model, Networks) else 0
+        return self.spec.model.networks if isinstance(self.spec.model, ModelSettings) else 0
 
     @property
     def is_default(self) -> bool:
@@ -91,17 +98,28 @@ class Entry(Section):
 
     def specification(self, train: TrainSettings) -> Specification:
         """What is learned, with the study's training settings and the entry's own."""
-        model = self.spec.model
-        if not isinstance(model, Networks):
+        if isinstance(self.spec.model, ComparisonSettings):
+            if self.train:
+                raise SureflowError(f"train is for networks, and the model is {AUTO}: leave it out")
             return self.spec
-        chosen = validated(TrainSettings, {**asdict(train), **self.train}, "train")  # type: ignore[call-overload]
-        return replace(self.spec, model=replace(model, train=chosen))
+        return replace(self.spec, model=self.spec.model.trained_with(train, self.train))
+
+    def choices(self, train: TrainSettings, epochs: int) -> Iterator[tuple[dict[str, Any], Specification]]:
+        """What may be selected, and the model that decides about it: a single network, trained for `epochs` at most."""
+        spec = self.specification(train)
+        assert isinstance(spec.model, ModelSettings)
+        for values in itertools.product(*self.select.values()):
+            chosen = dict(zip(self.select, values, strict=True))
+            model = with_settings(spec.model, chosen).alone()
+            if model.training is not None:
+                model = with_settings(model, {"train.epochs": min(model.training.epochs, epochs)})
+            yield chosen, replace(spec, model=model)
 
     def plain(self) -> dict[str, Any]:
         """The entry as a file has it."""
         values = self.model_dump(mode="json", exclude={"spec"}, exclude_defaults=True)
         spec = plain(self.spec)
-        if isinstance(self.spec.model, Networks):
+        if self.networks:
             spec["model"] = {key: value for key, value in spec["model"].items() if key != "train"}
         return values | spec
 
@@ -119,6 +137,7 @@ class StudySettings(Section):
     runs: Path | None = None  # or a store of runs that are there already
     split: Annotated[Split, SPLITS] = RandomRuns()
     shown: dict[str, float] | None = None
+    metrics: str = NoScaling.name  # the scaling of the fields whose errors are measured
     selection: Selection | None = None
     train: TrainSettings = TrainSettings()
     models: tuple[Entry, ...] = Field(min_length=1)
@@ -136,12 +155,18 @@ class StudySettings(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
+        if self.metrics not in SCALINGS:
+            raise ValueError(f"metrics={self.metrics!r} {SCALINGS.unknown(self.metrics)}")
         labels = [entry.label for entry in self.models]
         twice = next((label for label in labels if labels.count(label) > 1), None)
         if twice:
             raise ValueError(f"two models have the label {twice!r}: every model needs its own")
         if (self.campaign is None) == (self.runs is None):
             raise ValueError("a study needs either campaign, to compute its runs, or runs, a store of them")
+        if self.selection is None and any(entry.select for entry in self.models):
+            raise ValueError(
+                "select needs the section selection, which says how many runs are held out and for how long"
+            )
         if self.selection is not None and not any(entry.networks for entry in self.models):
             raise ValueError("selection searches training settings of networks, and the study has none: leave it out")
         return self
@@ -153,7 +178,7 @@ class StudySettings(Section):
     @property
     def deterministic(self) -> Entry:
         """The model that the search for training settings uses: the first of its kind, else the first network."""
-        networks = [entry for entry in self.models if isinstance(entry.spec.model, Networks)]
+        networks = [entry for entry in self.models if entry.networks]
         return next((entry for entry in networks if entry.spec.model.uq == "deterministic"), networks[0])  # type: ignore[union-attr]
 
     def plain(self) -> dict[str, Any]:
@@ -169,6 +194,20 @@ class StudySettings(Section):
     def to_toml(self) -> str:
         """The study with every default written out."""
         return to_toml(self.plain())
+
+
+def with_settings(model: ModelSettings, chosen: Mapping[str, Any]) -> ModelSettings:
+    """The same model with other settings, by their names as in `network.modes`."""
+    described = MODELS.describe(model)
+    for name, value in chosen.items():
+        *sections, key = name.split(".")
+        place = described
+        for section in sections:
+            place = place.get(section) if isinstance(place, dict) else None
+        if not isinstance(place, dict) or key not in place:
+            raise SureflowError(f"select: {name} is not a setting of {model.title}")
+        place[key] = value
+    return MODELS.build(described)
 
 
 def _points_of(entry: Any) -> list[Any]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from sureflow.data.normalize import Standard
 from sureflow.data.runs import Runs
+from sureflow.data.scaling import NoScaling, Scaling, scaling_for
 from sureflow.data.splits import Division, Mask, space_filling
 from sureflow.errors import SureflowError
 from sureflow.study.agenda import Entry, StudySettings
@@ -34,8 +35,14 @@ class StudyRuns:
 
     @cached_property
     def space(self) -> Standard:
-        """The raw fields by mean and standard deviation of all training runs, for every model alike."""
-        return Standard.of_fields(self.training)
+        """The fields by mean and standard deviation of all training runs, for every model alike."""
+        return Standard.of_fields(self.training, self.metric_scaling)
+
+    @cached_property
+    def metric_scaling(self) -> Scaling | None:
+        """What fields are scaled by before errors are measured; None of fields as they are."""
+        name = self.settings.metrics
+        return None if name == NoScaling.name else scaling_for(name, self.training)
 
     @cached_property
     def checksum(self) -> str:

@@ -78,7 +78,7 @@ def evaluate_model(folder: Path, entry: Entry, data: StudyRuns, advance: Callabl
     found: Found = {"rows": [], "cases": [], "curves": [], "histogram": []}
     for label, uq, part in kinds:
         identity = {"label": label, "model": surrogate.model_name, "uq": uq, **identity_of(entry, data)}
-        evaluation = evaluate(predict, data.runs, tests, data.space, part=part)
+        evaluation = evaluate(predict, data.runs, tests, data.space, part=part, scaling=data.metric_scaling)
         if entry.series is not None:
             found["rows"] += labelled(evaluation.rows, **(identity | {"label": entry.series}))
             continue
@@ -98,7 +98,8 @@ def _means(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def shown_fields(label: str, surrogate: Surrogate, data: StudyRuns) -> dict[str, np.ndarray]:
     """Mean and standard deviation (variable, ...) of the condition whose fields are drawn."""
-    predictive = surrogate.predictive(data.runs.parameters[[data.shown]])
+    condition = data.runs.parameters[[data.shown]]
+    predictive = in_metrics(surrogate.predictive(condition), condition, data)
     arrays = {f"{label}__mean": predictive.mean[0]}
     if predictive.std is not None:
         arrays[f"{label}__std"] = predictive.std[0]
@@ -107,6 +108,16 @@ def shown_fields(label: str, surrogate: Surrogate, data: StudyRuns) -> dict[str,
             arrays[f"{label}-{name}__mean"], arrays[f"{label}-{name}__std"] = predictive.mean[0], part[0]
     shape = surrogate.space.shape or (surrogate.space.n_points,)
     return {name: np.asarray(values, np.float32).reshape(-1, *shape) for name, values in arrays.items()}
+
+
+def in_metrics(predictive: Predictive, condition: np.ndarray, data: StudyRuns) -> Predictive:
+    """A prediction in the units in which the study measures errors."""
+    scaling = data.metric_scaling
+    if scaling is None:
+        return predictive
+    mean = scaling.forward(np.asarray(predictive.mean), condition)
+    slope = scaling.slope(mean, condition)
+    return Predictive(mean, {name: np.asarray(part) / slope for name, part in predictive.parts.items()})
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
@@ -155,9 +166,10 @@ def collect(folder: Path, data: StudyRuns, scores: list[dict[str, Any]], histori
 def true_fields(data: StudyRuns) -> dict[str, np.ndarray]:
     """The run that is drawn, its mesh, and the space of the metrics."""
     runs, case = data.runs, data.shown
+    truth = in_metrics(Predictive(np.asarray(runs.fields[case])[None], {}), runs.parameters[[case]], data)
     shape, geometry = runs.topology.values_shape(runs.header.location), runs.geometry_of(case)
     found = {
-        "truth": np.asarray(runs.fields[case]).reshape(-1, *(shape or (runs.n_points,))),
+        "truth": np.asarray(truth.mean)[0].reshape(-1, *(shape or (runs.n_points,))),
         "space_mean": data.space.mean,
         "space_std": data.space.std,
     }

@@ -15,18 +15,17 @@ from sureflow.data.runs import FEWEST_RUNS, Runs
 from sureflow.data.splits import Mask
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
-from sureflow.models.contract import EpochReport
-from sureflow.samplers import Ensemble
-from sureflow.study.agenda import Entry, Selection
+from sureflow.models.contract import EpochReport, ModelSettings, unheard
+from sureflow.study.agenda import Entry, Selection, with_settings
 from sureflow.study.stages import Stage
 from sureflow.study.work import Study
 from sureflow.surrogate.artifact import ARRAYS, MANIFEST, save
 from sureflow.surrogate.calibrate import CannotCalibrate, calibrate
 from sureflow.surrogate.fit import Listener, make_surrogate
-from sureflow.surrogate.learning import CHECKPOINT, learn
+from sureflow.surrogate.learning import CHECKPOINT, learn, view_of
 from sureflow.surrogate.model import Surrogate
 from sureflow.surrogate.specification import Specification
-from sureflow.train import Networks, TrainSettings
+from sureflow.train import TrainSettings
 from sureflow.train.events import jsonl_sink
 from sureflow.train.loop import Diverged
 from sureflow.validation import plain
@@ -51,7 +50,7 @@ def train_model(study: Study, entry: Entry, train: TrainSettings, training: Runs
     """One model of the study; networks leave checkpoints, so that a killed training goes on where it was."""
     name = f"train {entry.label}"
     folder = study.folder / "models" / entry.label
-    spec = entry.specification(train)
+    spec = selected(study, entry, train, training)
     inputs = {"training": training.checksum, **plain(spec)} | ({"calibrate": True} if entry.calibrate else {})
 
     def make() -> None:
@@ -81,10 +80,11 @@ def follow_training(
     study: Study, name: str, spec: Specification, events: Path, variables: tuple[str, ...]
 ) -> Callable[[EpochReport], None]:
     """Events of every epoch to a file, and progress of the whole."""
-    if not isinstance(spec.model, Networks):
-        return lambda report: None
+    train = spec.model.training if isinstance(spec.model, ModelSettings) else None
+    if train is None:
+        return unheard
     sink = jsonl_sink(events, variables)
-    progress = follow_epochs(study, name, name, spec.model.train.epochs)
+    progress = follow_epochs(study, name, name, train.epochs)
 
     def on_epoch(report: EpochReport) -> None:
         sink(report)
@@ -117,6 +117,66 @@ def select(study: Study, training: Runs) -> TrainSettings:
     return replace(train, **{name: chosen[name] for name in CHOSEN})
 
 
+def selected(study: Study, entry: Entry, train: TrainSettings, training: Runs) -> Specification:
+    """What an entry learns, with the settings that it selects for itself, by its own loss on held-out training runs."""
+    spec, search = entry.specification(train), study.settings.selection
+    if not entry.select or search is None:
+        return spec
+    held_out = draw_held_out(search, len(training))
+    found = [
+        try_choice(study, entry, number, chosen, candidate, training, held_out)
+        for number, (chosen, candidate) in enumerate(entry.choices(train, search.epochs))
+    ]
+    finished = [score for score in found if score["loss"] is not None]
+    if not finished:
+        raise SureflowError(f"every choice of select for {entry.label} diverged: add lower learning rates")
+    chosen = min(finished, key=lambda score: score["loss"])["chosen"]
+    study.watch.say(f"chosen for {entry.label}: " + ", ".join(f"{name} {value}" for name, value in chosen.items()))
+    assert isinstance(spec.model, ModelSettings)
+    return replace(spec, model=with_settings(spec.model, chosen))
+
+
+def try_choice(
+    study: Study,
+    entry: Entry,
+    number: int,
+    chosen: dict[str, Any],
+    spec: Specification,
+    training: Runs,
+    held_out: Mask,
+) -> dict[str, Any]:
+    """The loss of one choice on the held-out runs; none if it diverges."""
+    name, place = f"select {entry.label} {number}", f"selection/{entry.label}/{number}"
+    folder = study.folder / place
+    assert isinstance(spec.model, ModelSettings)
+    epochs = spec.model.training.epochs if spec.model.training else 1
+    inputs = {"training": training.checksum, **plain(spec), "held_out": np.flatnonzero(held_out).tolist()}
+
+    def make() -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        forget_other_training(folder, inputs)
+        try:
+            follow = follow_epochs(study, name, name, epochs)
+            surrogate = learn(training.select(~held_out), spec, folder=folder, progress=follow)
+            loss = own_loss(surrogate, training.select(held_out))
+        except Diverged:
+            loss = None
+        write_atomically(folder / SCORE, (json.dumps({"chosen": chosen, "loss": loss}) + "\n").encode())
+
+    study.stage(Stage(name, inputs, [f"{place}/{SCORE}"], make, temporary=[f"{place}/{CHECKPOINT}"]))
+    return json.loads((folder / SCORE).read_bytes())
+
+
+def own_loss(surrogate: Surrogate, runs: Runs) -> float:
+    """What the model minimizes, in its own normalized space; the same to six digits whenever it is computed."""
+    predictor = surrogate.predictor
+    view = view_of(runs, predictor.scaling, predictor.normalizer, predictor.spec.seen_coordinates)
+    loss = predictor.fitted.loss(view)
+    if not math.isfinite(loss):
+        raise Diverged(f"the loss on the held-out runs is {loss}: lower train.learning_rate and train again")
+    return float(f"{loss:.6g}")
+
+
 def draw_held_out(search: Selection, n_runs: int) -> Mask:
     """Training runs that validate."""
     if search.held_out > n_runs - FEWEST_RUNS:
@@ -135,8 +195,8 @@ def try_candidate(
     name, place = f"selection {number}", f"selection/{number}"
     folder = study.folder / place
     spec = study.settings.deterministic.spec
-    assert isinstance(spec.model, Networks)
-    spec = replace(spec, model=replace(spec.model, sampler=Ensemble(1), train=candidate))
+    assert isinstance(spec.model, ModelSettings)
+    spec = replace(spec, model=spec.model.alone().trained_with(candidate))
 
     def make() -> None:
         folder.mkdir(parents=True, exist_ok=True)

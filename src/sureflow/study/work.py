@@ -12,12 +12,12 @@ from sureflow.campaign.run import provenance_path, read_jobs
 from sureflow.campaign.versions import difference, versions
 from sureflow.files import write_atomically
 from sureflow.importers import open_file
+from sureflow.models.contract import ModelSettings
 from sureflow.report.findings import PROVENANCE
 from sureflow.runtime import machine
 from sureflow.study.agenda import StudySettings
 from sureflow.study.stages import Stage
 from sureflow.surrogate.specification import Specification
-from sureflow.train import Networks
 
 RUNS = "runs.zarr"
 
@@ -46,6 +46,9 @@ class Costs:
             for number, _ in enumerate(settings.selection.candidates(train)):
                 self._add(f"selection {number}", samples * PER_SAMPLE)
         for entry in settings.models:
+            if entry.select and settings.selection is not None:
+                for number, (_, spec) in enumerate(entry.choices(train, settings.selection.epochs)):
+                    self._add(f"select {entry.label} {number}", self._training(spec, cells, entry.runs or n_train))
             self._add(f"train {entry.label}", self._training(entry.specification(train), cells, entry.runs or n_train))
         for entry in settings.models:
             self._add(f"evaluate {entry.label}", n_train * cells * 4 * max(1, entry.networks) * PER_PREDICTION)
@@ -53,11 +56,13 @@ class Costs:
         self._add("report", REPORT_COST)
 
     def _training(self, spec: Specification, cells: int, n_train: float) -> float:
-        if not isinstance(spec.model, Networks):
+        model = spec.model
+        train = model.training if isinstance(model, ModelSettings) else None
+        if train is None:
             return FIELD_MODEL_COST
-        train = spec.model.train
+        assert isinstance(model, ModelSettings)
         per_run = cells if train.points_per_run == "all" else train.points_per_run
-        return train.epochs * n_train * per_run * 4 * spec.model.sampler.members * PER_SAMPLE
+        return train.epochs * n_train * per_run * 4 * model.networks * PER_SAMPLE
 
     def _add(self, name: str, cost: float) -> None:
         self.before[name], self.cost[name] = self.total, cost

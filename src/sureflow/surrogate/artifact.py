@@ -25,6 +25,7 @@ from sureflow.surrogate.learning import CHECKPOINT
 from sureflow.surrogate.legacy import load_version1
 from sureflow.surrogate.model import StoredFile, Surrogate
 from sureflow.surrogate.model_folder import alone_in, settle, stage
+from sureflow.surrogate.numbers import NumberFacts, RunNumbers
 from sureflow.surrogate.observe import QUANTITIES
 from sureflow.surrogate.predictor import Predictor
 from sureflow.surrogate.space import Space
@@ -103,6 +104,7 @@ class Manifest(Section):
     data_checksum: str
     weights: ArrayFile
     calibration: BarFacts | None = None
+    numbers: tuple[NumberFacts, ...] = ()
     comparison: tuple[dict[str, Any], ...] = ()
     network_axis: str
     versions: dict[str, str]
@@ -212,6 +214,7 @@ def _load(folder: Path, content: dict[str, Any]) -> Surrogate:
             domain=TrainingDomain(header.parameter_names, parameters, limits=header.limits),
             data_checksum=manifest.data_checksum,
             calibration=_load_bars(manifest, folder),
+            numbers=RunNumbers.restore(manifest.numbers, groups["numbers"]) if manifest.numbers else None,
             comparison=manifest.comparison,
             stored=StoredFile(path, manifest.weights.checksum),
         )
@@ -269,7 +272,8 @@ def _space(manifest: Manifest, arrays: Mapping[str, np.ndarray], folder: Path) -
 def _predictor(manifest: Manifest, space: Space, arrays: Mapping[str, np.ndarray]) -> Predictor:
     spec, normalizer = manifest.specification, Normalizer.from_dict(manifest.normalizer.model_dump())
     assert isinstance(spec.model, ModelSettings)
-    sizes = Sizes(len(normalizer.inputs.mean), len(normalizer.coordinates.mean), len(manifest.header.fields))
+    columns = len(normalizer.inputs.mean), len(normalizer.coordinates.mean), len(manifest.header.fields)
+    sizes = Sizes(*columns, space.shape)
     n_coordinates = space.coordinates(spec.seen_coordinates, np.ones((1, sizes.inputs))).shape[-1]
     if sizes.coordinates != n_coordinates:
         raise SureflowError(
@@ -295,6 +299,8 @@ def _keep_weights(surrogate: Surrogate, folder: Path) -> ArrayFile:
         return ArrayFile(name=stored.path.name, checksum=stored.checksum)
     arrays = {f"model.{name}": array for name, array in surrogate.predictor.fitted.arrays().items()}
     arrays |= {f"space.{name}": array for name, array in surrogate.space.arrays().items()}
+    if surrogate.numbers is not None:
+        arrays |= {f"numbers.{name}": array for name, array in surrogate.numbers.arrays().items()}
     return _keep(ARRAYS, arrays | {"training.parameters": surrogate.domain.parameters}, folder)
 
 
@@ -347,6 +353,7 @@ def _manifest(surrogate: Surrogate, weights: ArrayFile, bars: BarFacts | None) -
         data_checksum=surrogate.data_checksum,
         weights=weights,
         calibration=bars,
+        numbers=tuple(surrogate.numbers.facts().values()) if surrogate.numbers else (),
         comparison=tuple(dict(row) for row in surrogate.comparison),
         network_axis=network_axis(),
         versions={package: importlib.metadata.version(package) for package in VERSIONED},

@@ -13,6 +13,7 @@ from sureflow.surrogate import calibrate as calibration
 from sureflow.surrogate.choose import compare
 from sureflow.surrogate.learning import learn
 from sureflow.surrogate.model import Surrogate
+from sureflow.surrogate.numbers import RunNumbers
 from sureflow.surrogate.specification import AUTO, ComparisonSettings, Specification, specification
 
 Rows = tuple[dict[str, Any], ...]
@@ -33,7 +34,7 @@ SILENT = Listener()
 
 def fit(
     runs: Runs,
-    model: Any = "auto",
+    model: Any = None,
     *,
     scaling: str = "auto",
     coordinates: str = "auto",
@@ -44,10 +45,11 @@ def fit(
 ) -> Surrogate:
     """Learn from runs: choose scaling and model by cross-validation, fit it, and calibrate its error bars.
 
-    `model` is a name, such as "interpolation" or "deeponet", or settings. For networks, `uq`, `head`, `sampler`, `members`
-    and `train` can be given, as in `fit(runs, "deeponet", uq="mve", train={"epochs": 20})`. With a `folder`, models that
-    take long keep a checkpoint there after every epoch, and go on from the one they find. Bars are calibrated by folds over
-    the runs, where the model is quick to fit again and there are enough runs; `str(model)` says whether they are.
+    `model` is a name, such as "interpolation" or "fno", or settings. For networks, `uq`, `head`, `sampler`, `members` and
+    `train` can be given, as in `fit(runs, "fno", uq="mve", train={"epochs": 20})`; without a model, these choose a DeepONet.
+    With a `folder`, models that take long keep a checkpoint there after every epoch, and go on from the one they find. Bars
+    are calibrated by folds over the runs, where the model is quick to fit again and there are enough runs; `str(model)` says
+    whether they are.
 
     >>> import numpy as np, sureflow as sf
     >>> x, angle = np.linspace(0, 1, 50)[:, None], np.linspace(0, 4, 15)
@@ -58,7 +60,8 @@ def fit(
     True
     """
     keep_compiled_programs()
-    spec = specification({"model": model, "scaling": scaling, "coordinates": coordinates, **network})
+    given = {"scaling": scaling, "coordinates": coordinates, **network}
+    spec = specification(given if model is None else given | {"model": model})
     surrogate = make_surrogate(runs, spec, folder=None if folder is None else Path(folder), listener=listener)
     if not calibrate:
         return surrogate
@@ -81,4 +84,6 @@ def make_surrogate(
         spec = replace(spec, model=comparison.settings, scaling=comparison.scaling)
     # A model is the same bits whenever it is made: times are for who listens.
     timeless = tuple({key: value for key, value in row.items() if key != "seconds"} for row in rows)
-    return replace(learn(runs, spec, folder=folder, progress=listener.epoch), comparison=timeless)
+    surrogate = learn(runs, spec, folder=folder, progress=listener.epoch)
+    numbers = RunNumbers.fit(runs, surrogate.predictor, surrogate.observer)
+    return replace(surrogate, comparison=timeless, numbers=numbers)

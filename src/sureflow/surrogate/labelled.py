@@ -8,8 +8,8 @@ from jaxtyping import Float
 
 from sureflow.data.labels import LONG_NAMES, Labels, facts_html, mesh_labels, value_dims, value_shape
 from sureflow.data.meshes import Geometry, Points, Topology
+from sureflow.predictive import INTERVALS
 from sureflow.surrogate.model import Answer, Conditions, Surrogate
-from sureflow.surrogate.observe import Observer
 from sureflow.uq.bars import Calibration
 from sureflow.uq.domain import Place
 
@@ -19,6 +19,8 @@ MEANINGS = {
     "_std": "standard deviation of the {}",
     "_std_raw": "standard deviation of the {} before calibration",
     "_interval90": "half width of the 90 % interval of the {} at a point",
+    "_lower90": "lower end of the 90 % interval of the {} at a point",
+    "_upper90": "upper end of the 90 % interval of the {} at a point",
     "_band90": "half width of the 90 % band of the {}, for all points at once",
 }
 LEVEL = 0.9  # of the intervals that predictions carry
@@ -60,6 +62,9 @@ def prediction_arrays(surrogate: Surrogate, answer: Answer) -> dict[str, np.ndar
     arrays = {"": found.mean} | {f"_std_{name}": part for name, part in found.parts.items()}
     if std is not None:
         arrays["_std"] = std
+    if found.quantiles:
+        low, high = INTERVALS[LEVEL]
+        arrays |= {"_lower90": found.quantiles[low], "_upper90": found.quantiles[high]}
     if surrogate.calibration is not None:
         if own is not None:
             arrays["_std_raw"] = own
@@ -111,24 +116,34 @@ def worth(surrogate: Surrogate) -> str:
     return f"calibrated with {fitted.runs} {by}; intervals are promised inside the training hull only{beyond}"
 
 
-def labelled_quantities(
-    surrogate: Surrogate,
-    observer: Observer,
-    values: Float[np.ndarray, "case quantity"],
-    std: Float[np.ndarray, "case quantity"] | None,
-    place: Place,
-    *,
-    single: bool,
-) -> xarray.Dataset:
-    """Quantities with names, units and the verdict."""
+def labelled_quantities(surrogate: Surrogate, place: Place, *, single: bool) -> xarray.Dataset:
+    """Quantities with names, units and the verdict: read off the fields, and by Gaussian processes of their own."""
     columns = {}
-    for index, quantity in enumerate(observer.quantities):
-        columns[quantity.name] = ("case", values[:, index], {"units": quantity.unit})
-        if std is not None:
-            columns[f"{quantity.name}_std"] = ("case", std[:, index], {"units": quantity.unit})
+    if surrogate.observer is not None:
+        values, std = surrogate.observed(surrogate.observer, place.conditions)
+        for index, quantity in enumerate(surrogate.observer.quantities):
+            columns[quantity.name] = ("case", values[:, index], {"units": quantity.unit})
+            if std is not None:
+                columns[f"{quantity.name}_std"] = ("case", std[:, index], {"units": quantity.unit})
+    columns |= _own_processes(surrogate, place, {*columns})
     parameters = _parameters(surrogate, place.conditions, single=False)
     found = xarray.Dataset(columns, parameters, {"verdict": place.summary()})
     return found.isel(case=0) if single else found
+
+
+def _own_processes(surrogate: Surrogate, place: Place, read_off: set[str]) -> dict[str, tuple]:
+    """Numbers by their own processes; with `_gp` where the fields say them too, and which of the two is the better one."""
+    if surrogate.numbers is None:
+        return {}
+    facts, columns = surrogate.numbers.facts(), {}
+    for name, (values, std) in surrogate.numbers(surrogate.predictor, place.conditions).items():
+        own = f"{name}_gp" if name in read_off else name
+        explained = {"units": facts[name].unit, "relative_error": facts[name].error}
+        error = surrogate.quantity_error(name) if name in read_off else None
+        if error is not None:
+            explained |= {"better": "gp" if facts[name].error < error else "field", "relative_error_field": error}
+        columns |= {own: ("case", values, explained), f"{own}_std": ("case", std, {"units": facts[name].unit})}
+    return columns
 
 
 def facts(surrogate: Surrogate) -> dict[str, str]:

@@ -18,6 +18,7 @@ from sureflow.data.runs import Runs
 from sureflow.errors import Refused, SureflowError
 from sureflow.models.contract import ModelSettings
 from sureflow.predictive import Predictive
+from sureflow.surrogate.numbers import RunNumbers
 from sureflow.surrogate.observe import Observer
 from sureflow.surrogate.predictor import Conditions, Predictor
 from sureflow.surrogate.space import Space
@@ -62,6 +63,7 @@ class Surrogate:
     domain: TrainingDomain
     data_checksum: str
     calibration: Calibrations | None = None
+    numbers: RunNumbers | None = None  # of a run, each by a process of its own
     comparison: tuple[Mapping[str, Any], ...] = ()  # what cross-validation found, where the model was chosen by it
     stored: StoredFile | None = None
 
@@ -212,20 +214,29 @@ class Surrogate:
         """Stand-off, pressures and drag at one condition or several, each with its standard deviation `_std`.
 
         The bars of a calibrated model come from the errors of these very quantities on held-out runs, and widen with
-        distance; those of an uncalibrated one from samples of whole fields. A single network has neither.
+        distance; those of an uncalibrated one from samples of whole fields. A single network has neither. Beside the value
+        read off the predicted fields stands that of a Gaussian process of the number alone, with `_gp` after its name; the
+        attribute `better` says which of the two errs less on runs left out. Numbers of a run that cannot be read off fields,
+        such as a heat flux, have the process alone.
         """
         from sureflow.surrogate.labelled import labelled_quantities
 
-        observer = self.observer
-        if observer is None:
+        if self.observer is None and self.numbers is None:
             raise SureflowError(
                 f"quantities are read off velocity, density and temperature around a body, whose gas and free stream are "
-                f"known; these runs have {', '.join(self.names)}"
+                f"known, or learned from numbers of the runs; these runs have {', '.join(self.names)} and no numbers"
             )
         conditions = self.conditions(parameters)
         place = self.place(conditions, extrapolate=extrapolate)
-        values, std = self.observed(observer, conditions)
-        return labelled_quantities(self, observer, values, std, place, single=_is_single(parameters))
+        return labelled_quantities(self, place, single=_is_single(parameters))
+
+    def quantity_error(self, name: str) -> float | None:
+        """Relative error of a quantity that is read off the fields, on held-out runs inside; None of an uncalibrated model."""
+        if self.calibration is None or self.calibration.quantities is None or self.observer is None:
+            return None
+        names = [quantity.name for quantity in self.observer.quantities]
+        inside = self.trusted_domain.place(self.domain.parameters[:1]).displacement
+        return float(self.calibration.quantities.std(np.ones((1, len(names), 1)), inside)[0, names.index(name), 0])
 
     @cached_property
     def observer(self) -> Observer | None:

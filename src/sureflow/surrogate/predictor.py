@@ -50,7 +50,7 @@ class Predictor:
         self, conditions: Conditions, training: Float[np.ndarray, "run parameter"]
     ) -> Float[np.ndarray, " case"]:
         """How new conditions are to the model, which was fitted to runs at the conditions `training`."""
-        return self.fitted.novelty(self._inputs(conditions), self._inputs(training))
+        return self.fitted.novelty(self.inputs(conditions), self.inputs(training))
 
     def physical(self, normalized: Predictive, conditions: Conditions) -> Predictive:
         """A prediction of the model in physical units."""
@@ -77,9 +77,10 @@ class Predictor:
         return self.space.coordinates(self.spec.seen_coordinates, conditions)
 
     def _normalized(self, conditions: Conditions, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self._inputs(conditions), self.normalizer.coordinates.forward(coordinates)
+        return self.inputs(conditions), self.normalizer.coordinates.forward(coordinates)
 
-    def _inputs(self, conditions: Conditions) -> Conditions:
+    def inputs(self, conditions: Conditions) -> Conditions:
+        """What the model is given of conditions."""
         return self.normalizer.inputs.forward(self.scaling.inputs(np.asarray(conditions, float)))
 
     def _evaluate(self, conditions: Conditions, coordinates: np.ndarray) -> Predictive:

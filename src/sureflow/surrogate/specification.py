@@ -11,20 +11,22 @@ from sureflow.data.meshes import BODY_FITTED, PHYSICAL
 from sureflow.data.runs import Runs
 from sureflow.data.scaling import SCALINGS, best_scaling
 from sureflow.errors import SureflowError
-from sureflow.models import InterpolationSettings, PodGPSettings
+from sureflow.models import DeepONetSettings, InterpolationSettings, PodGPSettings
 from sureflow.models.contract import MODELS, ModelSettings
 from sureflow.models.network import NETWORKS
 from sureflow.train import Networks
-from sureflow.validation import NESTED, settings, shortened, validated
+from sureflow.validation import NESTED, plain, settings, shortened, validated
 
 AUTO = "auto"
 DEFAULT_NETWORK = "deeponet"
-# Short for a head and a number of members.
+# Short for a head, a sampler and its number of members.
 UQ = {
-    "deterministic": ("deterministic", 1),
-    "mve": ("mve", 1),
-    "evidential": ("evidential", 1),
-    "ensemble": ("deterministic", 10),
+    "deterministic": ("deterministic", "ensemble", 1),
+    "mve": ("mve", "ensemble", 1),
+    "evidential": ("evidential", "ensemble", 1),
+    "mixture": ("mixture", "ensemble", 1),
+    "ensemble": ("deterministic", "ensemble", 10),
+    "dropout": ("deterministic", "dropout", 1),
 }
 # What only networks have; in a file it may stand beside `model` instead of inside of it.
 NETWORK_KEYS = ("uq", "head", "members", "sampler", "train")
@@ -158,9 +160,10 @@ def spell_out(given: Mapping[str, Any]) -> dict[str, Any]:
     for_networks = short or values.get("coordinates", AUTO) != AUTO
     name = model.get("name", DEFAULT_NETWORK if for_networks or model else AUTO)
     if name == Networks.name:
-        values["model"] = {**model, **_network_parts(short, model)}
+        values["model"] = _with_own_training({**model, **_network_parts(short, model)})
     elif isinstance(name, str) and name in NETWORKS:
-        values["model"] = {"name": Networks.name, "network": {**model, "name": name}, **_network_parts(short, {})}
+        network = {"name": Networks.name, "network": {**model, "name": name}}
+        values["model"] = _with_own_training({**network, **_network_parts({"uq": NETWORKS[name].uq} | short, {})})
     else:
         _refuse_short(short, name)
         values["model"] = {**model, "name": name}
@@ -174,26 +177,37 @@ def _refuse_short(short: Mapping[str, Any], model: Any) -> None:
         )
 
 
+def _with_own_training(model: dict[str, Any]) -> dict[str, Any]:
+    """Training settings that are left open are those that suit the network."""
+    network = model.get("network", DEFAULT_NETWORK)
+    name = network.get("name") if isinstance(network, Mapping) else network
+    if not isinstance(model["train"], Mapping) or not isinstance(name, str) or name not in NETWORKS:
+        return model  # which validation refuses, or settings
+    return model | {"train": {**plain(NETWORKS[name].training), **model["train"]}}
+
+
 def _network_parts(short: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Head, sampler and training settings; `given` are those that stand inside of the model."""
-    uq = short.get("uq", None if given else "ensemble")
+    uq = short.get("uq", None if given else DeepONetSettings.uq)
     if uq is not None and (not isinstance(uq, str) or uq not in UQ):
         raise SureflowError(f"uq={str(uq)[:80]!r} is not one of {', '.join(UQ)}")
-    head, members = UQ[uq] if uq is not None else (None, None)
+    head, sampler, members = UQ[uq] if uq is not None else (None, None, None)
     parts: dict[str, Any] = {}
-    for key, default in (("head", head), ("sampler", None), ("train", None)):
+    for key, default in (("head", head), ("sampler", sampler), ("train", None)):
         inside, beside = given.get(key, {}), short.get(key, {})
         if isinstance(beside, Mapping) and isinstance(inside, Mapping):
             # Another kind of head or sampler than the one inside has settings of its own.
-            other = "name" in beside and beside["name"] != inside.get("name")
+            named = beside.get("name", default)
+            other = named is not None and inside.get("name", named) != named
             parts[key] = ({} if other else dict(inside)) | ({"name": default} if default else {}) | dict(beside)
         else:
             parts[key] = beside if key in short else inside  # which validation refuses
     members = short.get("members", members)
     if isinstance(parts["sampler"], dict):
         named = {"name": "ensemble"} | parts["sampler"]
-        ours = named["name"] == "ensemble" and members is not None and "members" not in short.get("sampler", {})
-        parts["sampler"] = named | ({"members": members} if ours else {})
+        ours = members is not None and "members" not in short.get("sampler", {})
+        same = sampler is None or named["name"] == sampler or "members" in short
+        parts["sampler"] = named | ({"members": members} if ours and same else {})
     if isinstance(parts["head"], dict) and "name" not in parts["head"]:
         parts["head"] = {"name": "deterministic"} | parts["head"]
     return parts

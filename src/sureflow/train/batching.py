@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from sureflow.models.contract import View
+from sureflow.models.contract import Sizes, View
 
 
 class TrainingView(eqx.Module):
@@ -15,6 +15,11 @@ class TrainingView(eqx.Module):
     coordinates: Float[Array, "point coordinate"] | Float[Array, "case point coordinate"]
     parameters: Float[Array, "case parameter"]
     fields: Float[Array, "variable case point"]
+    shape: tuple[int, ...] | None = eqx.field(static=True, default=None)
+
+    @property
+    def sizes(self) -> Sizes:
+        return Sizes(self.parameters.shape[1], self.coordinates.shape[-1], len(self.fields), self.shape)
 
     @classmethod
     def of(cls, view: View) -> "TrainingView":
@@ -23,7 +28,10 @@ class TrainingView(eqx.Module):
         for variable, block in enumerate(fields):
             block[:] = view.fields[:, variable]
         return cls(
-            jnp.asarray(view.coordinates, jnp.float32), jnp.asarray(view.inputs, jnp.float32), jnp.asarray(fields)
+            jnp.asarray(view.coordinates, jnp.float32),
+            jnp.asarray(view.inputs, jnp.float32),
+            jnp.asarray(fields),
+            view.shape,
         )
 
 
@@ -52,10 +60,23 @@ class EpochOrder(eqx.Module):
         run = self.runs[place]
         return run, self.points[(self.start[run] + visit) % self.points.size]
 
+    def whole_runs(self, step: Int[Array, ""], size: int) -> Int[Array, " sample"]:
+        """The runs of one step of networks for whole fields, round and round."""
+        return self.runs[(step * size + jnp.arange(size)) % self.runs.size]
+
+    def points_of(self, step: Int[Array, ""], count: int) -> Int[Array, " point"]:
+        """Points that all runs of one step share."""
+        return self.points[(step * count + jnp.arange(count)) % self.points.size]
+
 
 def steps_per_epoch(n_runs: int, points_per_run: int, batch: int) -> int:
     """Whole batches that visit every run at least `points_per_run` times."""
     return -(-n_runs * points_per_run // batch)
+
+
+def runs_at_once(n_runs: int, batch: int) -> int:
+    """Whole runs of one step: half of them at most, so that networks that look at runs have others to look at."""
+    return min(batch, max(n_runs // 2, 1))
 
 
 def gather(

@@ -1,5 +1,6 @@
 """Checkpoints: one file with everything that training needs to go on as if it had never stopped."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,8 @@ from safetensors.numpy import save
 
 from sureflow.errors import Exists, SureflowError
 from sureflow.files import write_atomically
-from sureflow.models.contract import EpochReport
-from sureflow.train.batching import TrainingView
-from sureflow.train.loop import Training, initial_state
-from sureflow.train.recipe import Recipe
+from sureflow.models.contract import Checkpoint, EpochReport, Progress
+from sureflow.train.loop import Training, TrainState
 from sureflow.train.tensors import from_tensors, to_tensors
 
 HISTORY = "history."
@@ -40,8 +39,26 @@ def fingerprint_of(path: Path) -> str:
     return _open(path).metadata()["fingerprint"]
 
 
-def load_checkpoint(path: Path, view: TrainingView, recipe: Recipe, fingerprint: str) -> Training:
-    """The training of a checkpoint that belongs to this experiment and these data."""
+def begin_or_go_on(initial: Callable[[], TrainState], checkpoint: Checkpoint | None) -> Training:
+    """The training of a checkpoint where there is one, else one that begins."""
+    if checkpoint is None or not checkpoint.path.exists():
+        return Training(initial())
+    return load_checkpoint(checkpoint.path, initial(), checkpoint.fingerprint)
+
+
+def keeping(progress: Progress, checkpoint: Checkpoint | None) -> Callable[[Training], None]:
+    """What is done at the end of an epoch. It is told before it is kept: one that is lost in between is done, and told, again."""
+
+    def end_of_epoch(training: Training) -> None:
+        progress(training.history[-1])
+        if checkpoint is not None:
+            save_checkpoint(checkpoint.path, training, checkpoint.fingerprint)
+
+    return end_of_epoch
+
+
+def load_checkpoint(path: Path, initial: TrainState, fingerprint: str) -> Training:
+    """The training of a checkpoint that belongs to this experiment and these data; `initial` has the form of its state."""
     file = _open(path)
     if fingerprint_of(path) != fingerprint:
         raise Exists(f"{path} belongs to another experiment or other data: choose another folder, or remove it")
@@ -51,7 +68,7 @@ def load_checkpoint(path: Path, view: TrainingView, recipe: Recipe, fingerprint:
         EpochReport(epoch, dict(zip(parts, values, strict=True)))
         for epoch, values in enumerate(zip(*parts.values(), strict=True))
     ]
-    state = jax.tree.map(jnp.asarray, from_tensors(initial_state(view, recipe), tensors, str(path)))
+    state = jax.tree.map(jnp.asarray, from_tensors(initial, tensors, str(path)))
     return Training(state, tuple(history))
 
 

@@ -1,0 +1,93 @@
+"""Predicted fields as the start of the solver that made a model's runs: the march then has little left to do."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sureflow.errors import SureflowError
+from sureflow.flow.mesh import FlowMesh, MeshSettings, SphereCone
+from sureflow.flow.solution import FlowSolution
+from sureflow.flow.solve import Start, solve_flow, solver_settings
+from sureflow.flow.steer import Report, SolverSettings
+from sureflow.physics.free_stream import FlightCondition
+from sureflow.physics.gases import Gas
+from sureflow.physics.quantities import FIELD_UNITS
+from sureflow.physics.wall import Wall
+from sureflow.surrogate.artifact import load
+from sureflow.surrogate.model import Surrogate
+from sureflow.validation import validated
+
+# A prediction may undershoot: density and temperature are kept above this share of the free stream's.
+LEAST = 0.2
+
+
+@dataclass(frozen=True)
+class PredictedStarts:
+    """A model of a campaign's runs, with the mesh, gas, wall and scheme that made them."""
+
+    surrogate: Surrogate
+    mesh: FlowMesh
+    gas: Gas
+    wall: Wall
+    settings: SolverSettings
+
+    @classmethod
+    def of(cls, surrogate: Surrogate) -> "PredictedStarts":
+        """Refused of models of other runs than a campaign's, since their solver is not ours."""
+        header, geometry = surrogate.header, surrogate.space.geometry
+        made_by, shape, gas = header.made_by, surrogate.space.topology.shape, header.gas
+        mesh = made_by.get("mesh") or {}
+        known = {"wall", "scheme"} <= made_by.keys() and mesh.get("body") and mesh.get("settings")
+        if not known or gas is None or shape is None or geometry is None or header.names != tuple(FIELD_UNITS):
+            raise SureflowError(
+                "this model was not trained on runs of a campaign, so that their mesh and solver are unknown: start from a "
+                "model of runs that sureflow generated"
+            )
+        node_x, node_r = (geometry.grid(axis, shape) for axis in (0, 1))
+        body = validated(SphereCone, mesh["body"], "body")
+        fitted = FlowMesh(node_x, node_r, body, validated(MeshSettings, mesh["settings"], "mesh"), mesh["axisymmetric"])
+        wall = validated(Wall, made_by["wall"], "wall")
+        return cls(surrogate, fitted, gas, wall, solver_settings(made_by["scheme"]))
+
+    def start(self, condition: FlightCondition) -> Start:
+        """The predicted fields at a condition; one that is too far from the training runs is refused."""
+        asked = self.surrogate.conditions({"mach": condition.mach, "altitude_km": condition.altitude_km})
+        self.surrogate.place(asked, extrapolate=False)
+        u1, u2, rho, temperature = np.asarray(self.surrogate.predictor(asked).mean)[0].reshape(4, *self.mesh.shape)
+        stream = condition.free_stream(self.gas)
+        rho = np.maximum(rho, LEAST * stream.density(self.gas))
+        return Start(np.stack([u1, u2, rho, np.maximum(temperature, LEAST * stream.temperature)]), stream)
+
+    def solve(self, condition: FlightCondition, progress: Report | None = None) -> FlowSolution:
+        """The flow at a condition on the mesh of the model's runs, from what the model predicts."""
+        return solve_flow(
+            condition,
+            self.mesh,
+            gas=self.gas,
+            wall=self.wall,
+            start=self.start(condition),
+            settings=self.settings,
+            progress=progress,
+        )
+
+    def require_mesh(self, mesh: FlowMesh) -> None:
+        """Refuse a campaign on another mesh: fields of one cell are no start for another."""
+        same = mesh.shape == self.mesh.shape and np.allclose(
+            [mesh.node_x, mesh.node_r], [self.mesh.node_x, self.mesh.node_r], rtol=0.0, atol=1e-9
+        )
+        if not same:
+            raise SureflowError(
+                f"the model's runs have a mesh of {_cells(self.mesh)} cells and the campaign another one of {_cells(mesh)}: "
+                "choose the campaign that made the model's runs, or start without a model"
+            )
+
+
+def load_starts(folder: Path) -> PredictedStarts:
+    """Of the model in a folder."""
+    return PredictedStarts.of(load(folder))
+
+
+def _cells(mesh: FlowMesh) -> str:
+    nj, ni = mesh.shape
+    return f"{ni}x{nj}"

@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+
+import synthetic
+from campaigns import Inline, crew, fake_solver, tiny
+from sureflow import open_runs
+from sureflow.campaign.predicted import PredictedStarts
+from sureflow.campaign.run import Options, run_campaign
+from sureflow.errors import Refused, SureflowError
+from sureflow.flow.solve import solve_flow
+from sureflow.physics.free_stream import FlightCondition
+from sureflow.surrogate.fit import fit
+
+
+@pytest.fixture(scope="module")
+def starts(tmp_path_factory) -> PredictedStarts:
+    """From six runs on 16 x 16 cells."""
+    path = tmp_path_factory.mktemp("runs") / "runs.zarr"
+    run_campaign(path, tiny(), crew(Inline()))
+    return PredictedStarts.of(fit(open_runs(path), "interpolation", calibrate=False))
+
+
+def test_a_predicted_start_leads_to_the_same_flow_in_fewer_steps(starts):
+    condition = FlightCondition(20.0, 40.0)  # of a training run, through which an interpolation passes
+    warm = starts.solve(condition)
+    cold = solve_flow(condition, starts.mesh, gas=starts.gas, wall=starts.wall, settings=starts.settings)
+    assert warm.convergence.status == cold.convergence.status == "converged"
+    assert 3 * warm.convergence.steps < cold.convergence.steps
+    scale = np.abs(cold.fields).max(axis=(1, 2), keepdims=True)
+    assert (np.abs(warm.fields - cold.fields) / scale).max() < 1e-3
+
+
+def test_conditions_outside_of_the_model_are_refused(starts):
+    with pytest.raises(Refused, match="refused"):
+        starts.start(FlightCondition(39.0, 70.0))
+
+
+def test_a_campaign_may_start_from_predictions(starts, tmp_path):
+    campaign = tiny(conditions=[{"cases": [[18.0, 40.0], [19.0, 43.0], [39.0, 70.0]]}])
+    seen, fake, in_process = {}, fake_solver(campaign), crew(Inline())
+
+    def solver(case):
+        seen[case.condition.mach] = case.start
+        return fake(case)
+
+    run_campaign(tmp_path / "a.zarr", campaign, in_process, Options(), solve=solver, predicted=starts)
+    np.testing.assert_array_equal(seen[19.0].fields, starts.start(FlightCondition(19.0, 43.0)).fields)
+    # Too far out for the model: from the nearest run, as without one.
+    assert seen[39.0].free_stream == FlightCondition(19.0, 43.0).free_stream(starts.gas)
+    with pytest.raises(SureflowError, match=r"a mesh of 16x16 cells and the campaign another one of 8x16"):
+        run_campaign(tmp_path / "b.zarr", tiny(mesh={"cells": [8, 16]}), in_process, Options(), predicted=starts)
+
+
+def test_models_of_other_runs_are_refused():
+    with pytest.raises(SureflowError, match="was not trained on runs of a campaign"):
+        PredictedStarts.of(fit(synthetic.runs(), "interpolation", calibrate=False))

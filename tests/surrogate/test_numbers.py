@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, Matern
+
+import synthetic
+from sureflow.data.runs import Runs
+from sureflow.models.pod_gp import WIDE
+from sureflow.surrogate.artifact import load
+from sureflow.surrogate.fit import fit
+from sureflow.surrogate.numbers import NumberProcess
+
+INPUTS = np.random.default_rng(0).normal(size=(14, 2))
+VALUES = 3.0 + np.sin(INPUTS[:, 0]) + 0.3 * INPUTS[:, 1]
+
+
+def regressor(fitted: NumberProcess, inputs: np.ndarray, targets: np.ndarray) -> GaussianProcessRegressor:
+    """scikit-learn's process with the hyperparameters that ours found."""
+    amplitude, noise, *lengths = np.exp(fitted.process.logarithms[0])
+    kernel = ConstantKernel(amplitude) * Matern(lengths, nu=2.5)
+    kernel += ConstantKernel(WIDE) * DotProduct(sigma_0=1.0)  # a constant and slopes
+    return GaussianProcessRegressor(kernel, alpha=noise, optimizer=None).fit(inputs, targets)
+
+
+def coefficients(fitted: NumberProcess) -> tuple[np.ndarray, float]:
+    """What the process learns, and the sign and size that lead back."""
+    process = fitted.process
+    return process.coefficients[0], float(process.scale[0] * process.modes[0, 0, 0])
+
+
+def test_values_and_deviations_are_those_of_scikit_learn():
+    fitted = NumberProcess.fit("drag", "1", INPUTS, VALUES)
+    targets, size = coefficients(fitted)
+    asked = np.array([[0.2, -0.4], [2.5, 1.0]])
+    mean, std = regressor(fitted, INPUTS, targets).predict(asked, return_std=True)
+    noise = np.exp(fitted.process.logarithms[0, 1])
+    found, bars = fitted(asked)
+    facts, shift = fitted.facts, float(fitted.process.mean[0, 0])
+    np.testing.assert_allclose(found, facts.shift + facts.scale * (shift + size * mean), rtol=1e-6)
+    np.testing.assert_allclose(bars, facts.scale * abs(size) * np.sqrt(std**2 + noise), rtol=1e-4)
+
+
+def test_leave_one_out_errors_are_those_of_refits_by_scikit_learn():
+    fitted = NumberProcess.fit("drag", "1", INPUTS, VALUES)
+    targets, size = coefficients(fitted)
+    errors = []
+    for run in range(len(INPUTS)):
+        others = np.arange(len(INPUTS)) != run
+        predicted = regressor(fitted, INPUTS[others], targets[others]).predict(INPUTS[run : run + 1])[0]
+        errors.append(fitted.facts.scale * size * (predicted - targets[run]) / VALUES[run])
+    np.testing.assert_allclose(fitted.facts.error, np.sqrt(np.mean(np.square(errors))), rtol=1e-5)
+
+
+def test_what_varies_by_orders_of_magnitude_is_learned_as_a_logarithm():
+    fitted = NumberProcess.fit("heat", "W/m2", INPUTS, np.exp(3 * INPUTS[:, 0]))
+    assert fitted.facts.logarithmic
+    found, std = fitted(INPUTS + 0.05)
+    np.testing.assert_allclose(found, np.exp(3 * (INPUTS[:, 0] + 0.05)), rtol=0.02)
+    assert (std > 0).all()
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fit(synthetic.runs(), "interpolation")
+
+
+def test_quantities_stand_beside_their_own_processes(model, tmp_path):
+    found = model.quantities(mach=21, altitude_km=47)
+    assert {"stand_off", "stand_off_std", "stand_off_gp", "stand_off_gp_std"} <= {*map(str, found)}
+    own = found.stagnation_pressure_gp
+    assert own.attrs["better"] in ("gp", "field")
+    assert (own.attrs["better"] == "gp") == (own.attrs["relative_error"] < own.attrs["relative_error_field"])
+    np.testing.assert_allclose(own, found.stagnation_pressure, rtol=0.05)
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").quantities(mach=21, altitude_km=47).identical(found)
+
+
+def test_numbers_of_ones_own_runs_need_no_flow_around_a_body():
+    angle, x = np.linspace(0, 2, 9), np.linspace(0, 1, 6)
+    fields = {"p": [np.sin(a + x) for a in angle]}
+    runs = Runs.from_arrays({"angle": angle}, x[:, None], fields, {"lift": "N"}, numbers={"lift": 2 + np.sin(angle)})
+    found = fit(runs, "interpolation", calibrate=False).quantities(angle=[0.55, 1.3])
+    np.testing.assert_allclose(found.lift, 2 + np.sin([0.55, 1.3]), rtol=1e-2)
+    assert found.lift.attrs["units"] == "N"
+    assert {*map(str, found)} == {"lift", "lift_std"}
