@@ -111,7 +111,7 @@ def test_every_parameter_becomes_the_number_that_it_sets():
     runs = body_runs()
     assert offered_scalings(runs) == ("freestream", "similarity")
     inputs = scaling_for("similarity", runs).inputs(runs.parameters)
-    hot = scaling_for("similarity", runs).similarity.stagnation_temperature(runs.parameters)
+    hot = scaling_for("similarity", runs).similarity.numbers(runs.parameters).stagnation_temperature
     np.testing.assert_allclose(inputs[:, 0], runs.parameters[:, 0] ** -2.0)
     np.testing.assert_allclose(inputs[:, 2], np.log(runs.parameters[:, 2]))
     np.testing.assert_allclose(inputs[:, 3], runs.parameters[:, 3])

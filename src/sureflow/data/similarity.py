@@ -1,7 +1,7 @@
 """The numbers of similarity that conditions stand for, where gas, length and free stream are known."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -19,6 +19,22 @@ LENGTH, WALL_TEMPERATURE = "nose_radius", "wall_temperature"
 REYNOLDS_POWER = -0.25
 
 Values = Float[np.ndarray, " case"]
+
+
+class SimilarityNumbers(NamedTuple):
+    """Of conditions; T_0 = T_inf + U_inf^2 / (2 cp)."""
+
+    mach: Values
+    reynolds: Values
+    stagnation_temperature: Values
+    wall_temperature: Values | None
+    length: Values
+
+    @property
+    def wall_ratio(self) -> Values:
+        """T_wall/T_0; 1 where the wall has no temperature of its own."""
+        hot = self.stagnation_temperature
+        return np.ones(len(hot)) if self.wall_temperature is None else self.wall_temperature / hot
 
 
 @settings
@@ -44,48 +60,32 @@ class Similarity:
         wall = _known(WALL_TEMPERATURE, header, ("wall", "temperature")) if isothermal else None
         return cls(header.parameter_names, header.stream, header.gas, length, wall)
 
-    def stagnation_temperature(self, parameters: Conditions) -> Values:
-        """T_0 = T_inf + U_inf^2 / (2 cp)."""
-        stream = self._stream(parameters)
-        return stream["temperature"] + stream["velocity"] ** 2 / (2.0 * self.free_stream.cp)
-
-    def wall_temperatures(self, parameters: Conditions) -> Values | None:
-        return None if self.wall_temperature is None else self._positive(self.wall_temperature, parameters)
-
-    def reynolds(self, parameters: Conditions) -> Values:
-        """rho_inf U_inf L / mu(T_0): of the gas behind the shock, where T_0 is nearly reached."""
-        stream, length = self._stream(parameters), self._positive(self.length, parameters)
-        hot = self.stagnation_temperature(parameters)
+    def numbers(self, parameters: Conditions) -> SimilarityNumbers:
+        """At conditions; Re = rho_inf U_inf L / mu(T_0) is that of the gas behind the shock, where T_0 is nearly reached."""
+        stream = self.free_stream.values(self.parameter_names, parameters)
+        density, velocity, temperature = (stream[name] for name in ("density", "velocity", "temperature"))
+        length, hot = self._positive(self.length, parameters), temperature + velocity**2 / (2.0 * self.free_stream.cp)
+        wall = None if self.wall_temperature is None else self._positive(self.wall_temperature, parameters)
         with double_precision():  # for gases that compute with JAX
-            viscosity = np.asarray(self.gas.viscosity(hot, stream["density"] * stream["velocity"] ** 2), float)
-        return stream["density"] * stream["velocity"] * length / viscosity
+            viscosity = np.asarray(self.gas.viscosity(hot, density * velocity**2), float)
+            energy = self.gas.energy_from_temperature(density, temperature)
+            mach = velocity / np.asarray(self.gas.sound_speed(density, energy), float)
+        return SimilarityNumbers(mach, density * velocity * length / viscosity, hot, wall, length)
 
     def inputs(self, parameters: Conditions, others: Conditions) -> Conditions:
         """In place of each parameter the number that it sets: 1/M^2, a power of Re, T_wall/T_0, log L; or as `others` has it."""
-        inputs, columns = np.array(others, float), self.free_stream.columns
-        hot, wall = self.stagnation_temperature(parameters), self.wall_temperatures(parameters)
-        numbers = {
-            columns["velocity"]: self._mach(parameters) ** -2.0,
-            columns["density"]: self.reynolds(parameters) ** REYNOLDS_POWER,
-        }
+        inputs, columns, found = np.array(others, float), self.free_stream.columns, self.numbers(parameters)
+        numbers = {columns["velocity"]: found.mach**-2.0, columns["density"]: found.reynolds**REYNOLDS_POWER}
         if "temperature" in columns:
-            numbers[columns["temperature"]] = np.log(hot) if wall is None else wall / hot
-        elif isinstance(self.wall_temperature, str) and wall is not None:
-            numbers[self.wall_temperature] = wall / hot
+            hot = found.stagnation_temperature
+            numbers[columns["temperature"]] = np.log(hot) if found.wall_temperature is None else found.wall_ratio
+        elif isinstance(self.wall_temperature, str):
+            numbers[self.wall_temperature] = found.wall_ratio
         if isinstance(self.length, str):
-            numbers[self.length] = np.log(self._positive(self.length, parameters))
+            numbers[self.length] = np.log(found.length)
         for name, values in numbers.items():
             inputs[:, self.parameter_names.index(name)] = values
         return inputs
-
-    def _mach(self, parameters: Conditions) -> Values:
-        stream = self._stream(parameters)
-        with double_precision():
-            energy = self.gas.energy_from_temperature(stream["density"], stream["temperature"])
-            return stream["velocity"] / np.asarray(self.gas.sound_speed(stream["density"], energy), float)
-
-    def _stream(self, parameters: Conditions) -> dict[str, Values]:
-        return self.free_stream.values(self.parameter_names, parameters)
 
     def _positive(self, source: float | str, parameters: Conditions) -> Values:
         if not isinstance(source, str):

@@ -1,5 +1,6 @@
 """Models of whole fields, and networks. One of your own is one class and `@MODELS.add` or `@NETWORKS.add`."""
 
+from sureflow.models.aligned import AlignedSettings
 from sureflow.models.contract import MODELS, Capabilities, FittedModel, ModelSettings, View
 from sureflow.models.deeponet import DeepONet, DeepONetSettings
 from sureflow.models.fno import FNO, FNOSettings
@@ -13,6 +14,7 @@ __all__ = [
     "FNO",
     "MODELS",
     "NETWORKS",
+    "AlignedSettings",
     "Capabilities",
     "DeepONet",
     "DeepONetSettings",

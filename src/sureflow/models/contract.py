@@ -44,10 +44,25 @@ class View:
     names: tuple[str, ...]
     topology: Topology = field(default_factory=Topology)
     shape: tuple[int, ...] | None = None
+    layer: "LayerView | None" = None
 
     @property
     def sizes(self) -> "Sizes":
         return Sizes(self.inputs.shape[1], self.coordinates.shape[-1], len(self.names), self.shape)
+
+
+@dataclass(frozen=True)
+class LayerView:
+    """What a model that needs a wall layer is told of it, besides the last columns of its inputs.
+
+    Those are, of every condition, the rows of the mesh where landmarks of the layer lie, and the normalized temperatures of
+    wall and stagnation. `rows` are those of `WallLayer`; `zero` is what zero is in normalized fields.
+    """
+
+    rows: tuple[float, float, float]
+    density: int  # the columns of the fields
+    temperature: int
+    zero: Float[np.ndarray, " variable"]
 
 
 class Sizes(NamedTuple):
@@ -70,6 +85,7 @@ class Capabilities:
     resumes: bool = False  # leaves checkpoints while it is fitted, and goes on from them
     anywhere: bool = False  # predicts at any coordinates, not at the points of the runs alone
     needs_structured_mesh: bool = False
+    needs_wall_layer: bool = False  # on lines normal to a wall of known temperature, in a known gas
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.spatial.distance import cdist
 
 from sureflow import scratch
 from sureflow.errors import SureflowError
@@ -31,7 +30,18 @@ from sureflow.models.contract import (
     unheard,
 )
 from sureflow.models.contract import varying as varying_parameters
-from sureflow.models.kernels import KERNELS, Kernel, inverse_system, is_flat, learned_scales, terms
+from sureflow.models.kernels import (
+    KERNELS,
+    Kernel,
+    drawn_fields,
+    inverse_system,
+    is_flat,
+    learned_scales,
+    nearby,
+    power_function,
+    terms,
+    typical_power,
+)
 from sureflow.models.products import Rows, product, squares
 from sureflow.predictive import EPISTEMIC, Predictive
 from sureflow.validation import settings
@@ -107,10 +117,8 @@ class Interpolation(FittedModel):
     def samples(self, inputs: Inputs, coordinates: Coordinates, count: int, rng: np.random.Generator) -> Samples:
         """The mean plus what was missed at a run nearby, drawn by q, with either sign: its variance is std^2."""
         inputs = self._used(inputs)
-        share, sign = rng.uniform(size=count), rng.choice([-1.0, 1.0], size=count)
-        drawn = np.stack([np.searchsorted(np.cumsum(q)[:-1], share) for q in self._nearby(inputs)], axis=1)
-        size = sign[:, None] * self._power(inputs)
-        return self._mean(inputs) + size[:, :, None, None] * self.residuals[drawn]
+        close, power = self._nearby(inputs), self._power(inputs)
+        return drawn_fields(self._mean(inputs), power, close, self.residuals, count, rng)
 
     @cached_property
     def _squares(self) -> Rows:
@@ -118,8 +126,7 @@ class Interpolation(FittedModel):
 
     @cached_property
     def _typical_power(self) -> float:
-        freedom = np.diag(self.inverse)[: len(self.nodes)]
-        return float(np.sqrt(np.median(1.0 / np.maximum(freedom, np.finfo(float).eps))))
+        return typical_power(self.inverse[: len(self.nodes), : len(self.nodes)])
 
     def _used(self, inputs: Inputs) -> Float[np.ndarray, "case varying"]:
         used = self.scales > 0
@@ -138,7 +145,7 @@ class Interpolation(FittedModel):
         return power_function(self._kernel, inputs, self.nodes, self.inverse)
 
     def _nearby(self, inputs: Inputs) -> Float[np.ndarray, "case run"]:
-        return _nearby(inputs, self.nodes)
+        return nearby(inputs, self.nodes)
 
 
 @dataclass(frozen=True)
@@ -163,17 +170,17 @@ class _Without:
     def of(cls, model: Interpolation, group: Int[np.ndarray, " run"]) -> "_Without":
         others = np.setdiff1d(np.arange(len(model.nodes)), group)
         asked, nodes = model.nodes[group], model.nodes[others]
-        coupling, nearby = model.inverse[np.ix_(others, group)], _nearby(asked, nodes)
+        coupling, close = model.inverse[np.ix_(others, group)], nearby(asked, nodes)
         if is_flat(nodes):
             kernel = KERNELS[model.kernel]
             inverse = inverse_system(kernel, nodes)
             weights = terms(kernel, asked, nodes) @ inverse[:, : len(nodes)]
             inner, power = inverse[: len(nodes), : len(nodes)], power_function(kernel, asked, nodes, inverse)
-            return cls(group, others, None, coupling, inner, weights, power, nearby)
+            return cls(group, others, None, coupling, inner, weights, power, close)
         errors = np.linalg.inv(model.inverse[np.ix_(group, group)])
         inner = model.inverse[np.ix_(others, others)] - coupling @ errors @ coupling.T
         power = np.sqrt(np.maximum(np.diag(errors), 0.0))
-        return cls(group, others, errors, coupling, inner, -errors @ coupling.T, power, nearby)
+        return cls(group, others, errors, coupling, inner, -errors @ coupling.T, power, close)
 
     def predict(
         self, values: Float[np.ndarray, "all value"], coefficients: Float[np.ndarray, "all value"]
@@ -228,15 +235,6 @@ class InterpolationSettings(ModelSettings):
         return f"{self.name} ({', '.join(special)})" if special else self.name
 
 
-def power_function(
-    kernel: Kernel, inputs: Inputs, nodes: Float[np.ndarray, "run parameter"], inverse: Float[np.ndarray, "row row"]
-) -> Float[np.ndarray, " case"]:
-    """p(x), with p^2 = phi(0) - t A^-1 t and t the kernel and the polynomial at x."""
-    at = terms(kernel, inputs, nodes)
-    # Zero at the runs but for rounding, which may have either sign.
-    return np.sqrt(np.maximum(kernel.at_zero - np.einsum("ci,ij,cj->c", at, inverse, at), 0.0))
-
-
 def _residuals(inner: Float[np.ndarray, "case case"], fields: Fields) -> Fields:
     """e_k sqrt((A^-1)_kk) of every run."""
     freedom = _freedom(inner)
@@ -250,12 +248,3 @@ def _residuals(inner: Float[np.ndarray, "case case"], fields: Fields) -> Fields:
 def _freedom(inner: Float[np.ndarray, "case case"]) -> Float[np.ndarray, "case 1"]:
     """sqrt((A^-1)_kk). A run that the polynomial needs leaves no interpolation behind when it is left out: it tells nothing."""
     return np.sqrt(np.maximum(np.diag(inner), np.finfo(float).eps))[:, None]
-
-
-def _nearby(inputs: Inputs, nodes: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, "case run"]:
-    """q: a Gaussian of the distance, as wide as the distance to the nearest few runs."""
-    distance = cdist(inputs, nodes)
-    few = min(2 * (nodes.shape[1] + 1), len(nodes))
-    width = np.sort(distance, axis=1)[:, few - 1 : few]
-    weights = np.exp(-0.5 * (distance**2 - distance.min(axis=1, keepdims=True) ** 2) / width**2)
-    return weights / weights.sum(axis=1, keepdims=True)

@@ -17,6 +17,7 @@ Rows = Float[np.ndarray, "case row"]
 MOST_RUNS_TO_LEARN_FROM = 300
 # The logarithms of scales are held near 0 by a Gaussian prior of this width, which counts like one run.
 WIDTH = 1.5
+SCALE_BOUNDS = (-3.0, 3.0)  # of the logarithms
 
 
 class Kernel(NamedTuple):
@@ -57,6 +58,39 @@ def inverse_system(kernel: Kernel, nodes: Nodes) -> Float[np.ndarray, "row row"]
     return np.linalg.pinv(system, hermitian=True) if is_flat(nodes) else np.linalg.inv(system)
 
 
+def power_function(
+    kernel: Kernel, inputs: Float[np.ndarray, "case parameter"], nodes: Nodes, inverse: Float[np.ndarray, "row row"]
+) -> Float[np.ndarray, " case"]:
+    """p(x), with p^2 = phi(0) - t A^-1 t and t the kernel and the polynomial at x."""
+    at = terms(kernel, inputs, nodes)
+    # Zero at the runs but for rounding, which may have either sign.
+    return np.sqrt(np.maximum(kernel.at_zero - np.einsum("ci,ij,cj->c", at, inverse, at), 0.0))
+
+
+def nearby(inputs: Float[np.ndarray, "case parameter"], nodes: Nodes) -> Float[np.ndarray, "case run"]:
+    """q: a Gaussian of the distance, as wide as the distance to the nearest few runs."""
+    distance = cdist(inputs, nodes)
+    few = min(2 * (nodes.shape[1] + 1), len(nodes))
+    width = np.sort(distance, axis=1)[:, few - 1 : few]
+    weights = np.exp(-0.5 * (distance**2 - distance.min(axis=1, keepdims=True) ** 2) / width**2)
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def drawn_fields(
+    mean: Float[np.ndarray, "case variable point"],
+    power: Float[np.ndarray, " case"],
+    close: Float[np.ndarray, "case run"],
+    residuals: Float[np.ndarray, "run variable point"],
+    count: int,
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "sample case variable point"]:
+    """The mean plus what was missed at a run nearby, drawn by its weight, with either sign."""
+    share, sign = rng.uniform(size=count), rng.choice([-1.0, 1.0], size=count)
+    drawn = np.stack([np.searchsorted(np.cumsum(q)[:-1], share) for q in close], axis=1)
+    size = sign[:, None] * power
+    return mean + size[:, :, None, None] * residuals[drawn]
+
+
 def is_flat(nodes: Nodes) -> bool:
     """Whether the runs lie in a plane of fewer dimensions than they have parameters, as along one line."""
     return bool(np.linalg.matrix_rank(nodes - nodes.mean(axis=0), tol=1e-8 * np.abs(nodes).max()) < nodes.shape[1])
@@ -79,11 +113,21 @@ def learned_scales(
         inner = inverse_system(kernel, nodes * np.exp(logarithms))[: len(nodes), : len(nodes)]
         freedom = np.maximum(np.diag(inner), np.finfo(float).eps)
         missed = np.linalg.norm(inner @ roots, axis=1) / freedom
-        return float(np.log(missed.mean()) + 0.5 * np.sum((logarithms / WIDTH) ** 2) / len(nodes))
+        return float(np.log(missed.mean()) + prior(logarithms, len(nodes)))
 
-    bounds = [(-3.0, 3.0)] * nodes.shape[1]
+    bounds = [SCALE_BOUNDS] * nodes.shape[1]
     found = minimize(objective, np.zeros(nodes.shape[1]), method="L-BFGS-B", bounds=bounds, options={"maxiter": 40})
     return np.exp(found.x)
+
+
+def prior(logarithms: np.ndarray, n_runs: int) -> float:
+    """What is added to the logarithm of the error for scales away from 1: few runs hardly tell them."""
+    return 0.5 * float(np.sum((logarithms / WIDTH) ** 2)) / n_runs
+
+
+def typical_power(inner: Float[np.ndarray, "run run"]) -> float:
+    """The median of the power function at runs left out one at a time, from their block of A^-1."""
+    return float(np.sqrt(np.median(1.0 / np.maximum(np.diag(inner), np.finfo(float).eps))))
 
 
 def _few(n_runs: int) -> np.ndarray:

@@ -17,6 +17,7 @@ from sureflow import scratch
 from sureflow.data.header import Header
 from sureflow.data.normalize import Normalizer, Standard
 from sureflow.data.scaling import SCALINGS, Scaling
+from sureflow.data.wall_layer import WallLayer
 from sureflow.errors import Exists, SureflowError
 from sureflow.files import write_atomically
 from sureflow.models.contract import ModelSettings, Sizes, require_fitting
@@ -98,6 +99,7 @@ class Manifest(Section):
     specification: Specification
     header: Header
     scaling: Annotated[Scaling, SCALINGS]
+    layer: WallLayer | None = None
     normalizer: NormalizerFacts
     field_scale: Moments | None
     mesh: MeshFacts
@@ -281,7 +283,7 @@ def _predictor(manifest: Manifest, space: Space, arrays: Mapping[str, np.ndarray
         )
     kind = getattr(spec.model, "fitted", object)
     require_fitting(kind, arrays, parameter=sizes.inputs, variable=sizes.fields, point=space.n_points)
-    return Predictor(spec, spec.model.restore(arrays, sizes), space, manifest.scaling, normalizer)
+    return Predictor(spec, spec.model.restore(arrays, sizes), space, manifest.scaling, normalizer, manifest.layer)
 
 
 def _standard(moments: Moments | None) -> Standard | None:
@@ -347,6 +349,7 @@ def _manifest(surrogate: Surrogate, weights: ArrayFile, bars: BarFacts | None) -
         specification=surrogate.spec,
         header=surrogate.header,
         scaling=predictor.scaling,
+        layer=predictor.layer,
         normalizer=NormalizerFacts.model_validate(predictor.normalizer.to_dict()),
         field_scale=None if scale is None else Moments(mean=tuple(scale.mean), std=tuple(scale.std)),
         mesh=MeshFacts(points=surrogate.space.n_points, shape=surrogate.space.topology.shape),

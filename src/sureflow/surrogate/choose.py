@@ -13,6 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from sureflow.data.normalize import Standard
 from sureflow.data.runs import Runs
+from sureflow.data.scaling import SimilarityScaling
+from sureflow.data.wall_layer import has_wall_layer
 from sureflow.errors import SureflowError
 from sureflow.models.contract import ModelSettings
 from sureflow.predictive import Predictive
@@ -115,7 +117,7 @@ def compare(
     runs.require_trainable()
     folds, space = comparison_folds(runs, settings), Standard.of_fields(runs)
     names = (scalings,) if isinstance(scalings, str) else scalings
-    racers = [_Racer(model, name) for name in names for model in settings.candidates if suits(model, runs)]
+    racers = [_Racer(model, name) for name in names for model in settings.candidates if suits(model, name, runs)]
     if not racers:
         raise SureflowError("none of the candidates suits these runs: add interpolation to them")
     at_once = [racer for racer in racers if judged_at_once(racer.model)]
@@ -151,9 +153,12 @@ def judged_at_once(model: ModelSettings) -> bool:
     return model.capabilities.leaves_out and not model.capabilities.flattered_by_leaving_out
 
 
-def suits(model: ModelSettings, runs: Runs) -> bool:
-    """Whether the runs have what the model needs."""
-    return runs.topology.shape is not None or not model.capabilities.needs_structured_mesh
+def suits(model: ModelSettings, scaling: str, runs: Runs) -> bool:
+    """Whether the runs have what the model needs; a wall layer is one of similarity."""
+    needs = model.capabilities
+    if needs.needs_wall_layer and not (scaling == SimilarityScaling.name and has_wall_layer(runs)):
+        return False
+    return runs.topology.shape is not None or not needs.needs_structured_mesh
 
 
 def _errors_at_once(

@@ -11,8 +11,9 @@ from sureflow.data.meshes import PHYSICAL
 from sureflow.data.normalize import Normalizer, normalized_fields
 from sureflow.data.runs import Runs, require_distinct
 from sureflow.data.scaling import Scaling, scaling_for
+from sureflow.data.wall_layer import WallLayer, layer_columns, lines_of
 from sureflow.errors import SureflowError
-from sureflow.models.contract import Checkpoint, ModelSettings, Progress, View, unheard
+from sureflow.models.contract import Checkpoint, LayerView, ModelSettings, Progress, View, unheard
 from sureflow.surrogate.model import Surrogate
 from sureflow.surrogate.predictor import Predictor
 from sureflow.surrogate.space import Space
@@ -43,19 +44,35 @@ def fit_predictor(
         raise SureflowError("several models are compared before one is learned: give the one to learn")
     scaling = scaling_for(spec.scaling, runs)
     normalizer = Normalizer.fit(runs, scaling, spec.seen_coordinates)
+    space, layer = Space.of(runs), _layer(model, runs)
     view = view_of(runs, scaling, normalizer, spec.seen_coordinates)
     if model.capabilities.needs_structured_mesh and view.shape is None:
         raise SureflowError(
             f"{model.title} needs runs on a structured mesh, and the mesh of these is {runs.topology.kind}: choose another "
             "model"
         )
+    if layer is not None:
+        view = with_layer(view, runs, scaling, normalizer, layer)
     checkpoint = None
     if folder is not None and model.capabilities.resumes:
         checkpoint = Checkpoint(folder / CHECKPOINT, fingerprint(runs, spec))
     fitted = model.fit(view, progress, checkpoint)
     # As a loaded model has them: the same arrays give the same bits.
     fitted = model.restore(fitted.arrays(), view.sizes)
-    return Predictor(spec, fitted, Space.of(runs), scaling, normalizer)
+    return Predictor(spec, fitted, space, scaling, normalizer, layer)
+
+
+def _layer(model: ModelSettings, runs: Runs) -> WallLayer | None:
+    """The wall layer of the runs, for a model that needs one."""
+    if not model.capabilities.needs_wall_layer:
+        return None
+    found = WallLayer.of(runs)
+    if found is None:
+        raise SureflowError(
+            f"{model.title} needs velocity, density and temperature on lines normal to a wall of known temperature, in a known "
+            "gas, and these runs do not have them: choose interpolation"
+        )
+    return found
 
 
 def settled(spec: Specification, runs: Runs) -> Specification:
@@ -76,6 +93,16 @@ def view_of(runs: Runs, scaling: Scaling, normalizer: Normalizer, coordinates: s
         runs.topology,
         runs.topology.values_shape(runs.header.location),
     )
+
+
+def with_layer(view: View, runs: Runs, scaling: Scaling, normalizer: Normalizer, layer: WallLayer) -> View:
+    """With what the wall layer is at every run."""
+    lines = [lines_of(runs.geometry_of(case), runs.topology) for case in range(len(runs) if runs.is_moving else 1)]
+    every = [lines[case % len(lines)] for case in range(len(runs))]
+    columns = layer_columns(layer, scaling, normalizer, runs.parameters, every)  # type: ignore[arg-type]
+    zero = -normalizer.fields.mean / normalizer.fields.std
+    told = LayerView(layer.rows, layer.density, layer.temperature, zero)
+    return replace(view, inputs=np.column_stack([view.inputs, columns]), layer=told)
 
 
 def continues(folder: Path, runs: Runs, spec: Specification) -> bool:

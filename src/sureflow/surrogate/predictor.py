@@ -8,6 +8,7 @@ from jaxtyping import Float
 from sureflow.data.meshes import PHYSICAL, Points
 from sureflow.data.normalize import Normalizer
 from sureflow.data.scaling import Scaling
+from sureflow.data.wall_layer import WallLayer, layer_columns
 from sureflow.models.contract import FittedModel, ModelSettings
 from sureflow.predictive import Predictive
 from sureflow.surrogate.space import Space
@@ -27,6 +28,7 @@ class Predictor:
     space: Space
     scaling: Scaling
     normalizer: Normalizer
+    layer: WallLayer | None = None  # where the model needs it
 
     @property
     def settings(self) -> ModelSettings:
@@ -79,9 +81,14 @@ class Predictor:
     def _normalized(self, conditions: Conditions, coordinates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self.inputs(conditions), self.normalizer.coordinates.forward(coordinates)
 
-    def inputs(self, conditions: Conditions) -> Conditions:
+    def inputs(self, conditions: Float[np.ndarray, "case given"]) -> Float[np.ndarray, "case input"]:
         """What the model is given of conditions."""
-        return self.normalizer.inputs.forward(self.scaling.inputs(np.asarray(conditions, float)))
+        conditions = np.asarray(conditions, float)
+        inputs = self.normalizer.inputs.forward(self.scaling.inputs(conditions))
+        if self.layer is None:
+            return inputs
+        lines = self.space.lines(conditions)
+        return np.column_stack([inputs, layer_columns(self.layer, self.scaling, self.normalizer, conditions, lines)])
 
     def _evaluate(self, conditions: Conditions, coordinates: np.ndarray) -> Predictive:
         return self.physical(self.fitted.predict(*self._normalized(conditions, coordinates)), conditions)

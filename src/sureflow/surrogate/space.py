@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from sureflow.data.locate import Stencil, locate
 from sureflow.data.meshes import PHYSICAL, Cells, Geometry, Points, Topology, index_coordinates, require_mesh
 from sureflow.data.normalize import Standard
 from sureflow.data.runs import Runs
+from sureflow.data.wall_layer import Lines, lines_of
 from sureflow.errors import SureflowError
 from sureflow.models.contract import Coordinates, View
 from sureflow.models.interpolation import Interpolation, InterpolationSettings
@@ -93,6 +95,24 @@ class Space:
         if self.geometry is not None:
             return self.geometry.points
         return np.stack([self.at(condition).points for condition in conditions])
+
+    def lines(self, conditions: Conditions) -> list[Lines]:
+        """The lines from the wall of a plane block at conditions, which has such lines at all runs."""
+        if self.geometry is not None:
+            return [self._shared_lines] * len(conditions)
+        found = [lines_of(self.at(condition), self.topology) for condition in conditions]
+        if any(one is None for one in found):
+            raise SureflowError(
+                "the lines of the mesh are not normal to the wall at this condition: choose one nearer to runs"
+            )
+        return found  # type: ignore[return-value]
+
+    @cached_property
+    def _shared_lines(self) -> Lines:
+        assert self.geometry is not None
+        found = lines_of(self.geometry, self.topology)
+        assert found is not None
+        return found
 
     def locate(self, condition: Float[np.ndarray, " parameter"], points: Points) -> Stencil:
         """What interpolates values of the mesh to physical points at a condition; points outside are refused."""

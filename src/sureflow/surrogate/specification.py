@@ -11,7 +11,7 @@ from sureflow.data.meshes import BODY_FITTED, PHYSICAL
 from sureflow.data.runs import Runs
 from sureflow.data.scaling import SCALINGS, best_scaling
 from sureflow.errors import SureflowError
-from sureflow.models import DeepONetSettings, InterpolationSettings, PodGPSettings
+from sureflow.models import AlignedSettings, DeepONetSettings, InterpolationSettings, PodGPSettings
 from sureflow.models.contract import MODELS, ModelSettings
 from sureflow.models.network import NETWORKS
 from sureflow.train import Networks
@@ -41,6 +41,7 @@ class ComparisonSettings:
 
     name: ClassVar[str] = AUTO
     candidates: Annotated[tuple[Annotated[ModelSettings, MODELS], ...], Field(min_length=1)] = (
+        AlignedSettings(),
         InterpolationSettings(),
         InterpolationSettings(scales="learned"),
         InterpolationSettings(kernel="matern", scales="learned"),

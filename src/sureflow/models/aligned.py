@@ -1,0 +1,223 @@
+"""Interpolation of runs whose wall layers are brought to one thickness: for few runs, of flows along a cold wall."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.optimize import minimize
+
+from sureflow import scratch
+from sureflow.errors import SureflowError
+from sureflow.models.contract import (
+    MODELS,
+    Capabilities,
+    Checkpoint,
+    Coordinates,
+    Fields,
+    FittedModel,
+    Groups,
+    Inputs,
+    LeftOut,
+    ModelSettings,
+    Progress,
+    Samples,
+    View,
+    on_one_thread,
+    require_enough_runs,
+    unheard,
+)
+from sureflow.models.contract import varying as varying_parameters
+from sureflow.models.kernels import (
+    KERNELS,
+    SCALE_BOUNDS,
+    drawn_fields,
+    inverse_system,
+    is_flat,
+    nearby,
+    power_function,
+    prior,
+    terms,
+    typical_power,
+)
+from sureflow.models.products import Rows, product, squares
+from sureflow.models.warps import COLUMNS, LayerWarp
+from sureflow.predictive import EPISTEMIC, Predictive
+from sureflow.validation import settings
+
+KERNEL = KERNELS["cubic"]
+MOST_RUNS = 64  # that scales are learned from
+OWN, WARP = ("nodes", "scales", "inverse", "residuals"), "warp."  # names of arrays
+
+
+@dataclass(frozen=True)
+class Aligned(FittedModel):
+    """f(x) = sum_k w_k(x) S_k(x) g_k: every run is warped to the condition, and then the runs are interpolated.
+
+    w are the weights of `Interpolation` with the cubic kernel, in learned scales. S_k(x) moves the values of run k along the
+    lines from the wall to the wall layer at x (`LayerWarp`), and nothing at x_k: the model passes through the runs. Bars are
+    those of `Interpolation`, from the errors at runs left out one at a time, warped as any condition is.
+    """
+
+    nodes: Float[np.ndarray, "run varying"]  # inputs times their scales
+    scales: Float[np.ndarray, " parameter"]  # 0 for parameters that are the same in all runs
+    inverse: Float[np.ndarray, "row row"]
+    residuals: Float[np.ndarray, "run variable point"]  # e_k sqrt((A^-1)_kk), in float32
+    warp: LayerWarp
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        arrays = {name: getattr(self, name) for name in OWN}
+        arrays |= {f"{WARP}{name}": array for name, array in self.warp.arrays().items()}
+        return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        names = {*OWN, *(f"{WARP}{item.name}" for item in fields(LayerWarp))}
+        if names != set(arrays):
+            raise SureflowError(f"an {cls.__name__} model has the arrays {sorted(names)}; found: {sorted(arrays)}")
+        own = {name: arrays[name] for name in OWN}
+        return cls(**own, warp=LayerWarp(**{name.removeprefix(WARP): arrays[name] for name in names - {*OWN}}))
+
+    def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
+        asked = self._used(inputs)
+        spread = self._spread(nearby(asked, self.nodes))
+        return Predictive(self._mean(inputs), {EPISTEMIC: self._power(asked)[:, None, None] * spread})
+
+    def novelty(self, inputs: Inputs, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " case"]:
+        """The power function, over its median at runs left out one at a time."""
+        return self._power(self._used(inputs)) / self._typical_power
+
+    @on_one_thread
+    def leave_out(self, groups: Groups) -> LeftOut:
+        """The weights without a group are in closed form; the residuals of the others are those of the model of all runs."""
+        n_runs, runs = len(self.nodes), np.concatenate([np.asarray(group) for group in groups])
+        weights, close, power = np.zeros((len(runs), n_runs)), np.zeros((len(runs), n_runs)), np.empty(len(runs))
+        start = 0
+        for group in map(np.asarray, groups):
+            rows, others = slice(start, start := start + len(group)), np.setdiff1d(np.arange(n_runs), group)
+            weights[rows, others], power[rows] = _weights_without(self.nodes, self.inverse, group, others)
+            close[rows, others] = nearby(self.nodes[group], self.nodes[others])
+        mean = scratch.room((len(runs), *self.residuals.shape[1:]))
+        for row, run in enumerate(runs.tolist()):
+            mean[row] = self.warp.field(weights[row], self.warp.layer_of(run))
+        std = scratch.room(mean.shape)
+        np.multiply(power[:, None, None], self._spread(close), out=std, casting="same_kind")
+        return LeftOut(Predictive(mean, {EPISTEMIC: std}), power / self._typical_power)
+
+    @property
+    def has_samples(self) -> bool:
+        return True
+
+    def samples(self, inputs: Inputs, coordinates: Coordinates, count: int, rng: np.random.Generator) -> Samples:
+        """The mean plus what was missed at a run nearby, as `Interpolation` draws it."""
+        asked = self._used(inputs)
+        close, power = nearby(asked, self.nodes), self._power(asked)
+        return drawn_fields(self._mean(inputs), power, close, self.residuals, count, rng)
+
+    @cached_property
+    def _squares(self) -> Rows:
+        return squares(self.residuals.reshape(len(self.nodes), -1))
+
+    def _spread(self, close: Float[np.ndarray, "case run"]) -> Fields:
+        """Root mean square of the residuals with these weights."""
+        variance = product(close.astype(np.float32), self._squares)
+        return np.sqrt(variance).reshape(len(close), *self.residuals.shape[1:])
+
+    @cached_property
+    def _typical_power(self) -> float:
+        return typical_power(self.inverse[: len(self.nodes), : len(self.nodes)])
+
+    def _used(self, inputs: Inputs) -> Float[np.ndarray, "case varying"]:
+        used = self.scales > 0
+        return np.asarray(inputs, float)[:, :-COLUMNS][:, used] * self.scales[used]
+
+    def _power(self, asked: Float[np.ndarray, "case varying"]) -> Float[np.ndarray, " case"]:
+        return power_function(KERNEL, asked, self.nodes, self.inverse)
+
+    def _mean(self, inputs: Inputs) -> Fields:
+        weights = terms(KERNEL, self._used(inputs), self.nodes) @ self.inverse[:, : len(self.nodes)]
+        layers = np.asarray(inputs, float)[:, -COLUMNS:]
+        return np.stack([self.warp.field(*one) for one in zip(weights, layers, strict=True)])
+
+
+@MODELS.add
+@settings
+class AlignedSettings(ModelSettings):
+    """All that it needs follows from mesh and runs."""
+
+    name: ClassVar[str] = "aligned"
+    uq: ClassVar[str] = "loo"
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        refits_quickly=True, leaves_out=True, needs_structured_mesh=True, needs_wall_layer=True
+    )
+    fitted: ClassVar[type[FittedModel]] = Aligned
+
+    @on_one_thread
+    def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> Aligned:
+        if view.layer is None or view.shape is None:
+            raise SureflowError(f"{self.name} needs runs with a wall layer: choose interpolation")
+        inputs = np.asarray(view.inputs, float)[:, :-COLUMNS]
+        require_enough_runs(inputs, self.name)
+        scales = varying_parameters(inputs).astype(float)
+        nodes, warp = inputs[:, scales > 0], LayerWarp.of(view, view.layer, view.shape)
+        if not is_flat(nodes):
+            scales[scales > 0] = _learned_scales(nodes, warp)
+            nodes = nodes * scales[scales > 0]
+        inverse = inverse_system(KERNEL, nodes)
+        return Aligned(nodes, scales, inverse, _residuals(nodes, inverse, warp, view.fields), warp)
+
+
+def _residuals(
+    nodes: Float[np.ndarray, "run varying"], inverse: Float[np.ndarray, "row row"], warp: LayerWarp, fields: Fields
+) -> Fields:
+    """What is missed at every run left out, over the power function there."""
+    residuals, everyone = scratch.empty(fields.shape, np.float32), np.arange(len(fields))
+    for run, values in enumerate(fields):
+        others, weights = everyone != run, np.zeros(len(fields))
+        found, power = _weights_without(nodes, inverse, everyone[[run]], everyone[others])
+        weights[others] = found[0]
+        # A run that the polynomial needs leaves no interpolation behind: it tells nothing.
+        useful = power[0] < 1.0 / np.sqrt(np.finfo(float).eps)
+        residuals[run] = (warp.field(weights, warp.layer_of(run)) - values) / power[0] if useful else 0.0
+    return residuals
+
+
+def _weights_without(
+    nodes: Float[np.ndarray, "run varying"],
+    inverse: Float[np.ndarray, "row row"],
+    group: Int[np.ndarray, " some"],
+    others: Int[np.ndarray, " other"],
+) -> tuple[Float[np.ndarray, "some other"], Float[np.ndarray, " some"]]:
+    """Weights of the other runs, and the power function, at a group G that is left out.
+
+    With P the block of A^-1 that belongs to the runs: -(P_GG)^-1 P_GK, and the diagonal of (P_GG)^-1.
+    """
+    if is_flat(nodes[others]):
+        own = inverse_system(KERNEL, nodes[others])
+        weights = terms(KERNEL, nodes[group], nodes[others]) @ own[:, : len(others)]
+        return weights, power_function(KERNEL, nodes[group], nodes[others], own)
+    errors = np.linalg.inv(inverse[np.ix_(group, group)])
+    return -errors @ inverse[np.ix_(group, others)], np.sqrt(np.maximum(np.diag(errors), 0.0))
+
+
+def _learned_scales(nodes: Float[np.ndarray, "run varying"], warp: LayerWarp) -> Float[np.ndarray, " varying"]:
+    """By what to multiply each input, so that runs left out one at a time are predicted best.
+
+    What is missed at run i is sum_k w_k (S_k(x_i) g_k - g_i): its square needs the products of these differences with each
+    other alone, which no scale changes.
+    """
+    used = np.unique(np.linspace(0, len(nodes) - 1, min(len(nodes), MOST_RUNS)).astype(int))
+    nodes, grams = nodes[used], warp.differences(used)
+
+    def objective(logarithms: np.ndarray) -> float:
+        inner = inverse_system(KERNEL, nodes * np.exp(logarithms))[: len(used), : len(used)]
+        weights = -inner / np.maximum(np.diag(inner), np.finfo(float).eps)[:, None]
+        np.fill_diagonal(weights, 0.0)
+        missed = np.sqrt(np.maximum(np.einsum("ij,ijk,ik->i", weights, grams, weights, optimize=True), 0.0))
+        return float(np.log(missed.mean() + np.finfo(float).tiny) + prior(logarithms, len(used)))
+
+    bounds = [SCALE_BOUNDS] * nodes.shape[1]
+    found = minimize(objective, np.zeros(nodes.shape[1]), method="L-BFGS-B", bounds=bounds, options={"maxiter": 40})
+    return np.exp(found.x)

@@ -1,0 +1,127 @@
+"""Runs warped to a condition: exact where it must be, and better than cells where a wall layer thickens."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import layers
+import synthetic
+from sureflow.data.wall_layer import LANDMARKS, WallLayer, has_wall_layer, lines_of
+from sureflow.errors import SureflowError
+from sureflow.models import AlignedSettings, InterpolationSettings
+from sureflow.models.kernels import KERNELS, inverse_system
+from sureflow.models.warps import _monotone, _taps
+from sureflow.surrogate.choose import compare
+from sureflow.surrogate.learning import learn
+from sureflow.surrogate.specification import ComparisonSettings, Specification
+
+NOWHERE = np.empty((0, 0))
+FEW = np.array([0, 4, 7, 11, 13, 17, 20, 24])  # of the 25 runs
+
+
+@pytest.fixture(scope="module")
+def model():
+    return learn(layers.runs(), Specification(AlignedSettings(), "similarity"))
+
+
+def test_the_layer_is_found_as_thick_as_it_was_made():
+    runs = layers.runs()
+    layer = WallLayer.of(runs)
+    assert layer is not None
+    # Made as 12 Re^-1/2 times the place where tanh(2 x) is 0.95.
+    numbers = layer.similarity.numbers(runs.parameters)
+    made = 12.0 * numbers.reynolds**-0.5 * 0.5 * np.arctanh(0.95) * layers.LENGTH
+    np.testing.assert_allclose(layer.thickness(numbers), made, rtol=0.2)  # between cells, where the profile bends
+    assert abs(layer.power + 0.5) < 0.05
+    rows = layer.landmarks(numbers, [lines_of(runs.geometry, runs.topology)] * len(runs))
+    assert rows.shape == (len(runs), len(LANDMARKS))
+    assert (np.diff(rows, axis=1) > 0).all()
+    assert (rows < layer.rows[2]).all()
+
+
+def test_runs_without_a_layer_say_so():
+    assert not has_wall_layer(synthetic.runs())
+    assert not has_wall_layer(layers.runs(wall="adiabatic"))
+    for runs in (synthetic.runs(), layers.runs(wall="adiabatic")):
+        with pytest.raises(
+            SureflowError, match="aligned needs velocity, density and temperature on lines normal to a wall"
+        ):
+            learn(runs, Specification(AlignedSettings()))
+
+
+def test_lines_that_are_not_normal_to_the_wall_are_none():
+    runs = layers.runs()
+    nodes = runs.geometry.nodes.reshape(layers.SHAPE[0] + 1, layers.SHAPE[1] + 1, 2)
+    away = np.linalg.norm(nodes - nodes[:1], axis=2)[..., None]
+    along = np.stack(
+        [np.sin(np.linspace(0, np.pi / 2, layers.SHAPE[1] + 1)), np.cos(np.linspace(0, np.pi / 2, 6))], axis=-1
+    )
+    oblique = replace(runs.geometry, nodes=(nodes + 2.0 * away * along).reshape(-1, 2))
+    assert lines_of(runs.geometry, runs.topology) is not None
+    assert lines_of(oblique, runs.topology) is None
+    assert WallLayer.of(replace(runs, geometry=oblique)) is None
+
+
+def test_it_passes_through_the_runs(model):
+    runs = layers.runs()
+    found, truth = model.raw_predictive(runs.parameters), runs.array()
+    scale = truth.std(axis=(0, 2))[:, None]
+    assert np.max(np.abs(found.mean - truth) / scale) < 3e-6  # in single precision
+    assert np.max(found.std / scale) < 5e-3  # the root of rounding
+
+
+def test_few_runs_are_enough():
+    runs = layers.runs()
+    unseen = runs.select(np.setdiff1d(np.arange(25), FEW))
+    errors = {}
+    for settings in (AlignedSettings(), InterpolationSettings(scales="learned")):
+        found = learn(runs.select(FEW), Specification(settings, "similarity")).raw_predictive(unseen.parameters).mean
+        errors[settings.name] = np.mean(np.abs(found - unseen.array()) / runs.array().std(axis=(0, 2))[:, None])
+    assert errors["aligned"] < 0.6 * errors["interpolation"]
+
+
+def test_cross_validation_finds_that_out():
+    candidates = (InterpolationSettings(), AlignedSettings())
+    found = compare(layers.runs().select(FEW), ComparisonSettings(candidates, folds=8), ("freestream", "similarity"))
+    assert (found.settings, found.scaling) == (AlignedSettings(), "similarity")
+    assert [row.scaling for row in found.candidates if row.model == "aligned"] == ["similarity"]
+
+
+def test_a_group_left_out_is_that_of_a_refit_with_the_same_scales():
+    given = layers.view(np.random.default_rng(0).normal(size=(15, 2)))
+    fitted, group = AlignedSettings().fit(given), np.array([2, 9, 11])
+    others = np.setdiff1d(np.arange(15), group)
+    refit = AlignedSettings().fit(replace(given, inputs=given.inputs[others], fields=given.fields[others]))
+    nodes = given.inputs[others][:, :2] * fitted.scales
+    refit = replace(refit, nodes=nodes, scales=fitted.scales, inverse=inverse_system(KERNELS["cubic"], nodes))
+    expected = refit._mean(given.inputs[group])
+    found = fitted.leave_out([group])
+    np.testing.assert_allclose(found.predictive.mean, expected, atol=2e-5)  # runs of little weight are left out of sums
+    power = refit._power(refit._used(given.inputs[group]))
+    np.testing.assert_allclose(found.novelty * fitted._typical_power, power, rtol=1e-8)
+
+
+def test_temperature_and_density_in_the_layer_stay_positive(model):
+    """Far outside of the runs as well."""
+    found = model.raw_predictive(np.array([[3.0, 5.0], [40.0, 84.0]])).mean.reshape(2, 4, *layers.SHAPE)
+    inside = int(model.predictor.layer.rows[0])
+    assert (found[:, 2:, :inside] > 0).all()
+
+
+def test_maps_are_monotone_and_that_to_oneself_is_none():
+    rng = np.random.default_rng(0)
+    given = np.array([-0.5, 1.0, 2.0, 5.0, 8.0, 16.0])
+    found = np.column_stack([np.full(200, -0.5), np.sort(rng.uniform(0, 15, (200, 4)), axis=1), np.full(200, 16.0)])
+    rows = _monotone(given, found, np.linspace(-0.5, 16.0, 200))
+    assert (np.diff(rows, axis=1) >= -1e-12).all()
+    np.testing.assert_allclose(_monotone(given, given[None], np.arange(16.0))[0], np.arange(16.0), atol=1e-12)
+
+
+def test_values_between_levels_are_exact_for_cubics():
+    places = np.array([[-0.5, -0.1, 0.0, 0.3, 4.7, 7.2]])
+    first, weights = _taps(places, 9)
+    level = np.concatenate([[-0.5], np.arange(8.0)])
+    cubic = lambda x: 1.0 + x - 0.5 * x**2 + 0.1 * x**3  # noqa: E731
+    found = sum(weights[tap] * cubic(level[first + tap]) for tap in range(4))
+    np.testing.assert_allclose(found, cubic(places), atol=1e-12)
