@@ -174,7 +174,7 @@ def _fitted(columns: Float[np.ndarray, "case 2"], values: Float[np.ndarray, " ca
     system = np.vstack([columns - center, np.diag(np.sqrt(PRIOR_RUNS))])
     target = np.concatenate([values - middle, np.sqrt(PRIOR_RUNS) * np.array(POWERS)])
     powers = np.linalg.lstsq(system, target, rcond=None)[0]
-    return float(middle - powers @ center), *map(float, powers)
+    return float(middle - powers @ center), float(powers[0]), float(powers[1])
 
 
 def _held_back(rows: Float[np.ndarray, "..."], end: float) -> Float[np.ndarray, "..."]:
