@@ -265,7 +265,11 @@ def test_a_constant_parameter_changes_nothing(name):
     wider = replace(given, inputs=np.column_stack([np.zeros(len(given.inputs)), given.inputs]))
     expected = quick(name).fit(given).predict(asked, given.coordinates)
     found = quick(name).fit(wider).predict(np.column_stack([[0.0, 0.0, 5.0], asked]), given.coordinates)
-    if name in ("aligned", "interpolation", "pod-gp"):  # the initial weights of networks depend on the number of parameters
+    if name in (
+        "aligned",
+        "interpolation",
+        "pod-gp",
+    ):  # the initial weights of networks depend on the number of parameters
         np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-6, atol=1e-9)
     assert np.isfinite(found.std).all()
 
