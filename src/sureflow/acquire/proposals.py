@@ -1,29 +1,71 @@
-"""Conditions for the next runs: those that lie farthest from all runs, as the model sees them."""
+"""Conditions for the next runs: those that a criterion expects to gain most, in the region of use."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
-from scipy.spatial.distance import cdist
-from scipy.stats import qmc
+from jaxtyping import Bool, Float
+from pydantic_core import PydanticCustomError
+from scipy.spatial import KDTree
 
+from sureflow.acquire.cost import SECONDS, STEPS, RunCosts
+from sureflow.acquire.criteria import CRITERIA, Criterion, Task
+from sureflow.acquire.criteria.largest_bar import aggregated_bars
+from sureflow.acquire.region import Region, UseSettings, read_use, region_of
+from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
+from sureflow.models.contract import on_one_thread
 from sureflow.surrogate.model import Surrogate
 
 if TYPE_CHECKING:
     import pandas
 
+Conditions = Float[np.ndarray, "_ parameter"]
+
 CANDIDATES = 1 << 12
-AT_ONCE = 16  # conditions whose fields are held in memory together
+USES = 1 << 8
+# Candidates closer to a run than this share of the ranges are that run.
+SAME = 1e-6
+# And closer to one that failed: its neighbors would fail as well.
+TOO_CLOSE_TO_FAILED = 0.05
 
 
-def propose(model: Surrogate, count: int = 5, *, seed: int = 0) -> "pandas.DataFrame":
-    """The next `count` runs to compute, in this order: a row a run, with its parameters.
+@dataclass(frozen=True)
+class Proposal:
+    """Proposed conditions as a table, and the candidates with their gains before the first of them was taken."""
 
-    Space-filling: each is the one of many candidates in the ranges of the parameters (declared ones, else those of the training
-    runs) that lies farthest from all training runs and from those before it. Distances are in the model's normalized inputs
-    (column `distance`), and so do not depend on units. `mean_std` is the standard deviation that the model expects there, in
-    standard deviations of the training fields, averaged over points and fields; it is missing where the model has no bars.
+    table: "pandas.DataFrame"
+    candidates: Conditions
+    gains: Float[np.ndarray, " candidate"]
+    criterion: Criterion
+    region: Region
+
+
+def propose(
+    model: Surrogate,
+    count: int = 5,
+    *,
+    criterion: "str | Mapping[str, Any] | Criterion" = "space-filling",
+    region: "UseSettings | Mapping[str, Any] | str | Path | None" = None,
+    runs: Runs | None = None,
+    candidates: Any = None,
+    avoid: Any = None,
+    per_cost: bool = False,
+    seed: int = 0,
+) -> "pandas.DataFrame":
+    """The next `count` runs to compute, in this order: a row a run, with its parameters and what it is expected to gain.
+
+    Candidates fill the region of use: the declared ranges of the parameters, else those of the training runs, or what
+    `region` says: `{"ranges": {"mach": [10, 35]}}`, a `polygon`, the `conditions` of a trajectory, or a TOML file with
+    these. It may reach beyond the training runs. `candidates` (case, parameter) can be given instead. The `criterion` says
+    what is gained: space-filling, largest-bar, integrated-variance, loo-distance or loo-simplex. Every run after the first
+    counts those before it as computed. Conditions to `avoid` are not proposed, nor is what lies close to them.
+
+    `distance` is that to the nearest run as the model sees it. `mean_std` is the standard deviation that the model expects,
+    in standard deviations of the training fields, averaged over points and fields; it is missing where the model has no
+    bars. With `runs` that have a number called steps, `steps` are those expected; with `per_cost` gains are divided by them.
 
     >>> import numpy as np, sureflow as sf
     >>> x, angle = np.linspace(0, 1, 50)[:, None], np.array([0.0, 1.0, 2.0, 3.0, 7.0, 8.0])
@@ -32,53 +74,116 @@ def propose(model: Surrogate, count: int = 5, *, seed: int = 0) -> "pandas.DataF
     >>> round(float(next_run.angle[0]))
     5
     """
-    import pandas
+    costs = None if runs is None else RunCosts.of(runs)
+    if per_cost and costs is None:
+        raise SureflowError("gains per cost need runs with a number called steps: give those runs, or leave cost out")
+    return make_proposal(
+        model,
+        count,
+        criterion=read_criterion(criterion),
+        region=region_of(model.header, model.domain.parameters.copy(), read_use(region)),
+        candidates=None if candidates is None else np.asarray(candidates, float),
+        avoid=None if avoid is None else np.asarray(avoid, float),
+        costs=costs,
+        per_cost=per_cost,
+        seed=seed,
+    ).table
 
+
+@on_one_thread
+def make_proposal(
+    model: Surrogate,
+    count: int,
+    *,
+    criterion: Criterion,
+    region: Region,
+    candidates: Conditions | None = None,
+    avoid: Conditions | None = None,
+    costs: RunCosts | None = None,
+    per_cost: bool = False,
+    seed: int = 0,
+) -> Proposal:
+    """As `propose`, from settled settings, and with all that a picture needs."""
     if count < 1:
         raise SureflowError(f"count={count} must be at least 1")
-    conditions = _candidates(model, seed)
-    chosen, distance = _farthest(model, conditions, count)
-    table = pandas.DataFrame(conditions[chosen], columns=list(model.parameter_names))
-    return table.assign(distance=distance, mean_std=_mean_std(model, conditions[chosen]))
+    found = region.draw(CANDIDATES, seed) if candidates is None else _given(candidates, region)
+    found = found[_is_open(found, model.domain.parameters, avoid, region)]
+    if not len(found):
+        raise SureflowError(
+            "no candidates are left: every condition of the region of use has been computed, or has failed nearby; "
+            "choose a larger region, or allow conditions that failed"
+        )
+    task = Task(model, found, region.draw(USES, seed + 1))
+    weight = None if costs is None or not per_cost else costs.expected_steps(found)
+    chosen, gains, before = greedy(criterion, task, count, weight)
+    return Proposal(_table(task, chosen, gains, costs), found, before, criterion, region)
 
 
-def _candidates(model: Surrogate, seed: int) -> Float[np.ndarray, "candidate parameter"]:
-    """A Sobol sequence in the ranges of the parameters."""
-    domain = model.domain
-    declared = np.array([parameter.range for parameter in model.header.parameters])
-    lower = np.where(np.isfinite(declared[:, 0]), declared[:, 0], domain.lower)
-    upper = np.where(np.isfinite(declared[:, 1]), declared[:, 1], domain.upper)
-    unit = qmc.Sobol(len(lower), rng=np.random.default_rng(seed)).random(CANDIDATES)
-    return lower + unit * (upper - lower)
-
-
-def _farthest(
-    model: Surrogate, conditions: Float[np.ndarray, "candidate parameter"], count: int
-) -> tuple[list[int], list[float]]:
-    """Candidates in the order in which they are taken, and their distances from all runs and those taken before."""
-    predictor = model.predictor
-
-    def seen(parameters: np.ndarray) -> np.ndarray:
-        return predictor.normalizer.inputs.forward(predictor.scaling.inputs(parameters))
-
-    places = seen(conditions)
-    nearest = cdist(places, seen(model.domain.parameters)).min(axis=1)
-    chosen, distances = [], []
-    for _ in range(min(count, len(places))):
-        best = int(nearest.argmax())
+def greedy(
+    criterion: Criterion, task: Task, count: int, cost: Float[np.ndarray, " candidate"] | None = None
+) -> tuple[list[int], list[float], Float[np.ndarray, " candidate"]]:
+    """Candidates in the order in which they are taken, their gains then, and all gains before the first was."""
+    state = criterion.begin(task)
+    left = np.ones(len(task.candidates), bool)
+    chosen: list[int] = []
+    gains: list[float] = []
+    before = state.values().copy()
+    for _ in range(min(count, len(left))):
+        values = np.where(left, state.values() if cost is None else state.values() / cost, -np.inf)
+        best = int(values.argmax())
         chosen.append(best)
-        distances.append(float(nearest[best]))
-        nearest = np.minimum(nearest, np.linalg.norm(places - places[best], axis=1))
-    return chosen, distances
+        gains.append(float(values[best]))
+        left[best] = False
+        state.take(best)
+    return chosen, gains, before
 
 
-def _mean_std(model: Surrogate, conditions: Float[np.ndarray, "case parameter"]) -> Float[np.ndarray, " case"]:
-    found = np.full(len(conditions), np.nan)
-    if model.field_scale is None:
-        return found
-    for start in range(0, len(conditions), AT_ONCE):
-        std = model.predictive(conditions[start : start + AT_ONCE]).std
-        if std is None:
-            break
-        found[start : start + AT_ONCE] = (np.asarray(std) / model.field_scale.std[:, None]).mean(axis=(1, 2))
-    return found
+def read_criterion(given: "str | Mapping[str, Any] | Criterion") -> Criterion:
+    """A criterion from its name, from a table with its name and settings, or as it is."""
+    try:
+        return CRITERIA.build(given)
+    except PydanticCustomError as error:
+        raise SureflowError(f"criterion: {error.context['sentences'][0][1]}") from None  # type: ignore[index]
+
+
+def _given(candidates: Conditions, region: Region) -> Conditions:
+    if candidates.ndim != 2 or candidates.shape[1] != len(region.names):
+        raise SureflowError(
+            f"candidates have the shape {candidates.shape}: give (case, parameter) of {', '.join(region.names)}"
+        )
+    _, first = np.unique(candidates, axis=0, return_index=True)
+    distinct = candidates[np.sort(first)]
+    return distinct[region.holds(distinct)] if region.track is None else distinct
+
+
+def _is_open(
+    candidates: Conditions, runs: Conditions, avoid: Conditions | None, region: Region
+) -> Bool[np.ndarray, " candidate"]:
+    """Candidates that are not runs, nor close to what is to be avoided."""
+    if not len(candidates):
+        return np.zeros(0, bool)
+    kept = KDTree(runs / region.width).query(candidates / region.width)[0] > SAME
+    if avoid is not None and len(avoid):
+        kept &= KDTree(avoid / region.width).query(candidates / region.width)[0] > TOO_CLOSE_TO_FAILED
+    return kept
+
+
+def _table(task: Task, chosen: list[int], gains: list[float], costs: RunCosts | None) -> "pandas.DataFrame":
+    import pandas
+
+    conditions = task.candidates[chosen]
+    distance = task.distance(task.inputs[chosen], task.run_inputs).min(axis=1)
+    table = pandas.DataFrame(conditions, columns=list(task.model.parameter_names))
+    table = table.assign(gain=gains, distance=distance, mean_std=_mean_std(task.model, conditions))
+    if costs is not None:
+        table[STEPS] = np.round(costs.expected_steps(conditions))
+        if costs.seconds_per_step is not None:
+            table[SECONDS] = costs.seconds_per_step * table[STEPS]
+    return table
+
+
+def _mean_std(model: Surrogate, conditions: Conditions) -> Float[np.ndarray, " case"]:
+    """The mean bar, or NaN where the model has none."""
+    if model.field_scale is None or model.predictive(conditions[:1]).std is None:
+        return np.full(len(conditions), np.nan)
+    return aggregated_bars(model, conditions)

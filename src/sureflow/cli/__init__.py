@@ -17,8 +17,11 @@ from sureflow.cli.evaluate import evaluate
 from sureflow.cli.explore import explore
 from sureflow.cli.generate import generate
 from sureflow.cli.import_files import import_files
+from sureflow.cli.improve import improve
 from sureflow.cli.info import info
 from sureflow.cli.predict import predict
+from sureflow.cli.propose import propose
+from sureflow.cli.replay import replay
 from sureflow.cli.report import report
 from sureflow.cli.runs import add, join, split
 from sureflow.cli.serve import serve
@@ -56,7 +59,23 @@ def stoppable(command: Callable[..., None]) -> Callable[..., None]:
 PLAIN = {"no_args_is_help": True, "add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 
 app = typer.Typer(name="sureflow", **PLAIN)
-for command in (solve, generate, info, train, calibrate, predict, evaluate, explore, serve, curve, study, report):
+for command in (
+    solve,
+    generate,
+    info,
+    train,
+    calibrate,
+    predict,
+    propose,
+    improve,
+    replay,
+    evaluate,
+    explore,
+    serve,
+    curve,
+    study,
+    report,
+):
     app.command()(stoppable(command))
 app.command("import")(stoppable(import_files))
 stores = typer.Typer(help="Join, split and extend stores of runs.", **PLAIN)

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from sureflow.data.meshes import Topology
 from sureflow.errors import SureflowError
+from sureflow.models.belief import Belief
 from sureflow.models.train_settings import TrainSettings
 from sureflow.predictive import Predictive
 from sureflow.registry import SettingsRegistry
@@ -153,6 +154,10 @@ class FittedModel(ABC):
     def samples(self, inputs: Inputs, coordinates: Coordinates, count: int, rng: np.random.Generator) -> Samples:
         """Possible fields, each one whole: `count` draws, or at most all members."""
         raise SureflowError("this model has no samples: train an ensemble, or a model that can draw fields")
+
+    def belief(self) -> Belief | None:
+        """Its covariances between conditions, where it has them: what proposals of further runs need."""
+        return None
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Row by row in memory, as files hold them: the order of a sum, and so its last bit, must not change on loading."""

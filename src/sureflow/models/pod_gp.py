@@ -9,10 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field, PositiveInt
+from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
 from tinygp import GaussianProcess, kernels, transforms
 from tinygp.kernels.distance import L2Distance
 
+from sureflow.models.belief import Belief, Process
 from sureflow.models.contract import (
     MODELS,
     Capabilities,
@@ -132,6 +135,57 @@ class PodGP(FittedModel):
         spread = np.hypot(deviation, self.scale * np.exp(0.5 * self.logarithms[:, 1]))
         luck = rng.standard_normal((count, 1, len(self.scale)))
         return self.mean + combine(location + luck * spread, self.modes)
+
+    def belief(self) -> Belief:
+        """A process a mode, with the errors that leaving one run out shows (Rasmussen & Williams 2006, 5.4.2)."""
+        factors = [cholesky(self._prior(mode, self._nodes, self._nodes, noise=True)) for mode in range(len(self.scale))]
+        missed = np.zeros(len(self.inputs))
+        for mode, factor in enumerate(factors):
+            inverse = cho_solve((factor, False), np.eye(len(missed)))
+            missed += (self.scale[mode] * (inverse @ self.coefficients[mode]) / np.diag(inverse)) ** 2
+        processes = tuple(self._process(mode, factor) for mode, factor in enumerate(factors))
+        metric = np.zeros(len(self.varying))
+        share = self.scale**2 / np.sum(self.scale**2)
+        metric[self.varying > 0] = np.sqrt(share @ np.exp(-2.0 * self.logarithms[:, 2:]))
+        return Belief(processes, self._nodes, np.sqrt(missed / self.mean.size), metric)
+
+    def _process(self, mode: int, factor: Float[np.ndarray, "case case"]) -> Process:
+        nodes, amplitude, used = self._nodes, np.exp(self.logarithms[mode, 0]), self.varying > 0
+
+        def whitened(inputs: Inputs) -> Float[np.ndarray, "case row"]:
+            return solve_triangular(factor, self._prior(mode, nodes, inputs), trans=1).T
+
+        worth = self.scale[mode] ** 2 / self.mean.size
+        return Process(
+            kernel=lambda one, other: self._prior(mode, one, other),
+            prior=lambda inputs: amplitude + WIDE * (1.0 + np.square(inputs[:, used]).sum(axis=1)),
+            left=whitened,
+            noise=float(np.exp(self.logarithms[mode, 1])),
+            size=lambda inputs: np.full(len(inputs), worth),
+        )
+
+    def _prior(
+        self,
+        mode: int,
+        one: Float[np.ndarray, "one parameter"],
+        other: Float[np.ndarray, "other parameter"],
+        *,
+        noise: bool = False,
+    ) -> Float[np.ndarray, "one other"]:
+        """The covariance of `_process`, in NumPy: proposals ask for many at once."""
+        used, rate = self.varying > 0, np.exp(-self.logarithms[mode, 2:])
+        one, other = one[:, used], other[:, used]
+        away = np.sqrt(5.0) * cdist(one * rate, other * rate)
+        matern = (1.0 + away + away * away / 3.0) * np.exp(-away)
+        found = np.exp(self.logarithms[mode, 0]) * matern + WIDE * (1.0 + one @ other.T)
+        return found + np.exp(self.logarithms[mode, 1]) * np.eye(len(found)) if noise else found
+
+    @property
+    def _nodes(self) -> Float[np.ndarray, "case parameter"]:
+        """Inputs of the runs, with zeros for parameters that do not vary."""
+        nodes = np.zeros((len(self.inputs), len(self.varying)))
+        nodes[:, self.varying > 0] = self.inputs
+        return nodes
 
     def _coefficients(self, inputs: Inputs) -> tuple[Float[np.ndarray, "case mode"], Float[np.ndarray, "case mode"]]:
         """Mean and standard deviation of every coefficient without its noise."""

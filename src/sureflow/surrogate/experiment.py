@@ -49,7 +49,7 @@ def read_experiment(path: Path | None, overrides: Sequence[str] = (), **given: A
     if model is not None:
         values["model"] = _named_model(values.get("model", {}), model)
     for override in overrides:
-        _override(values, override)
+        apply_override(values, override)
     try:
         return validated(Experiment, values)
     except SureflowError as error:
@@ -63,7 +63,7 @@ def _named_model(section: Any, name: str) -> dict[str, Any]:
     return {"name": name} | (section if its_own else {})
 
 
-def _override(values: dict[str, Any], override: str) -> None:
+def apply_override(values: dict[str, Any], override: str) -> None:
     """Set one key from `section.key=value`; a value that is not TOML is taken as text."""
     name, equals, text = override.partition("=")
     if not equals:

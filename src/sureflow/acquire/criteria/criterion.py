@@ -1,0 +1,91 @@
+"""The contract of a criterion: settings that rate candidates, and ratings that follow as candidates are taken."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+from scipy.spatial.distance import cdist
+
+from sureflow.errors import SureflowError
+from sureflow.models.belief import Belief
+from sureflow.registry import SettingsRegistry
+from sureflow.surrogate.model import Surrogate
+
+Conditions = Float[np.ndarray, "_ parameter"]
+Values = Float[np.ndarray, " candidate"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be proposed: some of the `candidates`, for a model that will be asked at conditions like the `uses`."""
+
+    model: Surrogate
+    candidates: Conditions
+    uses: Conditions
+
+    def seen(self, conditions: Conditions) -> Conditions:
+        """Conditions as the model sees them."""
+        predictor = self.model.predictor
+        return predictor.normalizer.inputs.forward(predictor.scaling.inputs(conditions))
+
+    @cached_property
+    def inputs(self) -> Conditions:
+        return self.seen(self.candidates)
+
+    @cached_property
+    def use_inputs(self) -> Conditions:
+        return self.seen(self.uses)
+
+    @cached_property
+    def run_inputs(self) -> Conditions:
+        return self.seen(self.model.domain.parameters)
+
+    @cached_property
+    def belief(self) -> Belief | None:
+        return self.model.predictor.fitted.belief()
+
+    def require_belief(self, criterion: str) -> Belief:
+        if self.belief is None:
+            raise SureflowError(
+                f"the criterion {criterion} needs a model that knows covariances between conditions, such as interpolation "
+                f"or pod-gp, and this one is a {self.model.model_name}: choose space-filling or largest-bar"
+            )
+        return self.belief
+
+    @cached_property
+    def metric(self) -> Float[np.ndarray, " parameter"]:
+        """What inputs are multiplied with before distances are taken: learned where the model learns it."""
+        return self.belief.metric if self.belief is not None else np.ones(self.inputs.shape[1])
+
+    def distance(self, one: Conditions, other: Conditions) -> Float[np.ndarray, "one other"]:
+        """Between conditions as the model sees them, in its metric."""
+        return cdist(one * self.metric, other * self.metric)
+
+
+class Gains(ABC):
+    """What every candidate would gain, given the runs and the candidates that were taken so far."""
+
+    @abstractmethod
+    def values(self) -> Values:
+        """Larger is better; a candidate that was taken gains nothing."""
+
+    @abstractmethod
+    def take(self, candidate: int) -> None:
+        """Count a candidate as computed."""
+
+
+class Criterion(ABC):
+    """Settings of a criterion, declared with `@settings`; `meaning` says what its gain is."""
+
+    name: ClassVar[str]
+    meaning: ClassVar[str]
+
+    @abstractmethod
+    def begin(self, task: Task) -> Gains:
+        """The gains before any candidate is taken."""
+
+
+CRITERIA: SettingsRegistry[Criterion] = SettingsRegistry("criterion", Criterion)

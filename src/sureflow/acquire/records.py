@@ -1,0 +1,34 @@
+"""What a store says of the runs that were paid for: how they ended, and what they cost."""
+
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from sureflow.acquire.cost import SECONDS, RunCosts
+from sureflow.campaign.run import provenance_path, read_jobs
+from sureflow.data.schema import Status
+from sureflow.data.store import converged_runs, open_store
+
+Conditions = Float[np.ndarray, "_ parameter"]
+
+
+def failed_conditions(path: Path) -> Conditions:
+    """Conditions of a store whose runs ended without converging: spent, and likely to fail again."""
+    store = open_store(path)
+    status = store.status()
+    return store.parameters()[(status == Status.STALLED) | (status == Status.FAILED)]
+
+
+def recorded_costs(path: Path) -> RunCosts | None:
+    """Steps of the runs of a store, and seconds a step where the jobs that computed them left a note beside it."""
+    runs = converged_runs(open_store(path))
+    names = runs.parameter_names
+    noted = {
+        tuple(float(case[name]) for name in names): float(case[SECONDS])
+        for job in read_jobs(provenance_path(path))
+        for case in job.get("cases", ())
+        if all(name in case for name in (*names, SECONDS))
+    }
+    seconds = np.array([noted.get(tuple(condition), np.nan) for condition in runs.parameters.tolist()])
+    return RunCosts.of(runs, seconds)

@@ -1,0 +1,119 @@
+"""`sureflow propose`: a trained model in; the conditions of the next runs out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sureflow.cli.remarks import begin
+from sureflow.errors import SureflowError
+
+if TYPE_CHECKING:
+    import pandas
+
+    from sureflow.acquire.criteria import Criterion
+    from sureflow.acquire.proposals import Proposal
+    from sureflow.surrogate.model import Surrogate
+
+
+def propose(
+    model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
+    runs: Annotated[
+        Path | None, typer.Argument(help="Its store of runs: tells costs, and which runs did not converge.")
+    ] = None,
+    count: Annotated[int, typer.Option(help="How many runs to propose.")] = 5,
+    criterion: Annotated[
+        str,
+        typer.Option(
+            help="space-filling, integrated-variance, largest-bar, loo-distance, loo-simplex or your own; of largest-bar, "
+            "what counts may follow, as in largest-bar:stand_off."
+        ),
+    ] = "space-filling",
+    region: Annotated[
+        Path | None, typer.Option(help="TOML file of the region of use: ranges, a polygon, or conditions on the way.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File: .csv, or .toml for `sureflow generate --preset`.")
+    ] = None,
+    picture: Annotated[Path | None, typer.Option(help="Picture of the plane, or of all pairs of parameters.")] = None,
+    per_cost: Annotated[
+        bool, typer.Option("--per-cost", help="Divide gains by the steps that a run will take.")
+    ] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Also propose conditions near runs that did not converge.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the candidates.")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")] = False,
+) -> None:
+    """Propose the next runs to compute.
+
+    Prints the conditions in order, with what each is expected to gain, given those before it. Compute them with `sureflow
+    generate`, or with a solver of your own, and add them to the store; then train again.
+    """
+    begin(f"proposing runs for {model}")
+
+    from sureflow.acquire.proposal_files import proposal_writer
+    from sureflow.acquire.proposals import make_proposal
+    from sureflow.acquire.records import failed_conditions, recorded_costs
+    from sureflow.acquire.region import read_use, region_of
+    from sureflow.cli.console import out
+    from sureflow.runtime import keep_compiled_programs
+    from sureflow.surrogate.artifact import load
+
+    keep_compiled_programs()
+    write = None if output is None else proposal_writer(output, runs, overwrite=overwrite)
+    surrogate = load(model)
+    failed = None if runs is None else failed_conditions(runs)
+    costs = None if runs is None else recorded_costs(runs)
+    if per_cost and costs is None:
+        raise SureflowError("--per-cost needs the store of runs, with a number called steps")
+    found = make_proposal(
+        surrogate,
+        count,
+        criterion=read_named(criterion),
+        region=region_of(surrogate.header, surrogate.domain.parameters.copy(), read_use(region)),
+        avoid=None if retry_failed else failed,
+        costs=costs,
+        per_cost=per_cost,
+        seed=seed,
+    )
+    out.print(printed(found.table), markup=False)
+    out.print(f"gain: {found.criterion.meaning}", markup=False)
+    if write is not None:
+        write(found.table, len(surrogate.parameter_names))
+        out.print(f"{output}: {len(found.table)} conditions", markup=False)
+    if picture is not None:
+        draw(picture, surrogate, found, failed, overwrite=overwrite)
+
+
+def read_named(text: str) -> "Criterion":
+    """A criterion by its name, with what it is of after a colon."""
+    from sureflow.acquire.proposals import read_criterion
+
+    name, colon, detail = text.partition(":")
+    return read_criterion({"name": name, "of": detail} if colon else name)
+
+
+def printed(table: "pandas.DataFrame") -> str:
+    """The table with as many digits as matter."""
+    return table.to_string(index=False, float_format=lambda value: f"{value:.5g}")
+
+
+def draw(picture: Path, surrogate: "Surrogate", found: "Proposal", failed, *, overwrite: bool) -> None:
+    from sureflow.errors import Exists
+    from sureflow.report.figures import parameter_label, save
+    from sureflow.report.proposal_figures import draw_proposals
+
+    if picture.exists() and not overwrite:
+        raise Exists(f"{picture} exists: choose another name, or allow it to be replaced")
+    parameters = surrogate.header.parameters
+    figure = draw_proposals(
+        surrogate.domain.parameters,
+        found.table.iloc[:, : len(parameters)].to_numpy(float),
+        found.candidates,
+        found.gains,
+        labels=[parameter_label(parameter.name, parameter.unit) for parameter in parameters],
+        meaning=found.criterion.meaning,
+        failed=failed,
+    )
+    save(figure, picture)

@@ -1,0 +1,59 @@
+"""What a model believes of the fields between its runs: Gaussian processes over its inputs, with their covariances.
+
+The variance that a further run removes does not depend on its result, so that proposals are computed in closed form.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+Inputs = Float[np.ndarray, "case parameter"]
+Rows = Float[np.ndarray, "case row"]
+
+
+@dataclass(frozen=True)
+class Process:
+    """A Gaussian process g after the runs: its covariance is k(x, x') - left(x) . turn(left(x')), and `prior` is k(x, x).
+
+    `noise` is the variance with which a run tells g. `size` is the mean square over fields and points, in normalized space, of
+    what one unit of g at a condition is worth.
+    """
+
+    kernel: Callable[[Inputs, Inputs], Float[np.ndarray, "one other"]]
+    prior: Callable[[Inputs], Float[np.ndarray, " case"]]
+    left: Callable[[Inputs], Rows]
+    noise: float
+    size: Callable[[Inputs], Float[np.ndarray, " case"]]
+    turn: Callable[[Rows], Rows] = lambda left: left  # from left to right, where they differ
+
+    def covariance(
+        self, one: Float[np.ndarray, "one parameter"], other: Float[np.ndarray, "other parameter"]
+    ) -> Float[np.ndarray, "one other"]:
+        return self.kernel(one, other) - self.left(one) @ self.turn(self.left(other)).T
+
+    def variance(self, inputs: Inputs) -> Float[np.ndarray, " case"]:
+        return self.remaining(inputs, self.left(inputs))
+
+    def remaining(self, inputs: Inputs, left: Rows) -> Float[np.ndarray, " case"]:
+        """The variance at conditions whose `left` is known; never below zero, where rounding would leave it."""
+        return np.maximum(self.prior(inputs) - np.einsum("cr,cr->c", left, self.turn(left)), 0.0)
+
+
+@dataclass(frozen=True)
+class Belief:
+    """Independent processes, the ones that matter most first, and what the model knows of its runs.
+
+    `errors` is the root mean square over fields and points of what the model of the other runs misses at each run. `metric`
+    is what inputs are multiplied with before distances between conditions are taken.
+    """
+
+    processes: tuple[Process, ...]
+    nodes: Float[np.ndarray, "run parameter"]
+    errors: Float[np.ndarray, " run"]
+    metric: Float[np.ndarray, " parameter"]
+
+    def variance(self, inputs: Inputs) -> Float[np.ndarray, " case"]:
+        """Mean square error that the model expects of its fields, in normalized space."""
+        return sum((one.size(inputs) * one.variance(inputs) for one in self.processes), np.zeros(len(inputs)))

@@ -1,0 +1,79 @@
+"""Pictures of proposals: the plane of two parameters, or every pair of several."""
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.figure import Figure
+
+from sureflow.report.figures import RED, STYLE
+
+Conditions = Float[np.ndarray, "_ parameter"]
+
+SHOWN = 2000  # candidates
+MOST_PAIRS = 15
+
+
+def draw_proposals(
+    runs: Conditions,
+    proposed: Conditions,
+    candidates: Conditions,
+    gains: Float[np.ndarray, " candidate"],
+    *,
+    labels: Sequence[str],
+    meaning: str,
+    failed: Conditions | None = None,
+) -> Figure:
+    """Runs, what a criterion expects of the candidates, and the proposals with their places in order."""
+    n_parameters = runs.shape[1]
+    pairs = list(itertools.combinations(range(n_parameters), 2))[:MOST_PAIRS] or [(0, 0)]
+    columns = min(len(pairs), 3)
+    rows = -(-len(pairs) // columns)
+    order = np.argsort(gains[:SHOWN])  # the best on top
+    with rc_context(STYLE):
+        figure = Figure(figsize=(4.9 * columns + 1.0, 4.2 * rows + 0.4), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False).ravel()
+        for axis in axes[len(pairs) :]:
+            axis.remove()
+        image = None
+        for axis, (one, other) in zip(axes, pairs, strict=False):
+            places = [_places(conditions, one, other) for conditions in (candidates[:SHOWN][order], runs, proposed)]
+            image = _shade(axis, places[0], gains[:SHOWN][order], filled=n_parameters == 2)
+            axis.plot(*places[1].T, "o", color="0.15", markersize=4, label="runs")
+            if failed is not None and len(failed):
+                axis.plot(*_places(failed, one, other).T, "x", color="0.4", markersize=6, label="did not converge")
+            axis.plot(*places[2].T, "o", color=RED, markersize=11, label="proposed")
+            _number(axis, places[2])
+            axis.set_xlabel(labels[one])
+            axis.set_ylabel(labels[other] if one != other else "")
+            if one == other:
+                axis.set_yticks([])
+        figure.suptitle(f"gain: {meaning}", fontsize=9, x=0.01, ha="left")
+        handles, names = axes[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower left", ncols=3, frameon=False)
+        assert image is not None
+        bar = figure.colorbar(image, ax=axes[: len(pairs)], pad=0.015, label="gain")
+        bar.outline.set_visible(False)  # type: ignore[operator]
+    return figure
+
+
+def _shade(
+    axis: Axes, places: Float[np.ndarray, "case 2"], gains: Float[np.ndarray, " case"], *, filled: bool
+) -> ScalarMappable:
+    """Gains over a plane, or of scattered candidates where other parameters vary as well."""
+    if filled and len(places) > 3 and np.linalg.matrix_rank(places - places[0]) == 2:
+        return axis.tricontourf(places[:, 0], places[:, 1], gains, levels=12, cmap="Blues")
+    return axis.scatter(*places.T, c=gains, s=14, cmap="Blues", linewidths=0)
+
+
+def _places(conditions: Conditions, one: int, other: int) -> Float[np.ndarray, "case 2"]:
+    return np.column_stack([conditions[:, one], conditions[:, other] if one != other else np.zeros(len(conditions))])
+
+
+def _number(axis: Axes, places: Float[np.ndarray, "case 2"]) -> None:
+    for number, place in enumerate(places, 1):
+        axis.annotate(str(number), place, color="white", ha="center", va="center", fontsize=7, fontweight="bold")

@@ -1,0 +1,40 @@
+"""`sureflow propose`: the next runs in a table, a file and a picture."""
+
+import pytest
+
+import campaigns
+import sureflow as sf
+from sureflow.campaign.campaign import load_campaign
+
+
+@pytest.fixture
+def model(tmp_path):
+    campaigns.run(tmp_path / "runs.zarr", campaigns.square(3))
+    sf.fit(sf.open_runs(tmp_path / "runs.zarr"), "interpolation", calibrate=False).save(tmp_path / "model")
+    return "model"
+
+
+def test_proposals_come_as_table_campaign_and_picture(run, model, tmp_path):
+    ended = run("propose", model, "runs.zarr", "--count", "3", "-o", "next.toml", "--picture", "next.png")
+    assert ended.out.startswith(" mach  altitude_km")
+    assert "steps" in ended.out
+    campaign = load_campaign(str(tmp_path / "next.toml"))
+    assert len(campaign.rows()) == 3
+    assert (tmp_path / "next.png").stat().st_size > 10_000
+    store = campaigns.run(tmp_path / "runs.zarr", campaign)
+    assert len(store) == 12
+
+
+def test_a_table_has_the_parameters_first(run, model, tmp_path):
+    run("propose", model, "--count", "2", "--criterion", "largest-bar:maximum", "-o", "next.csv")
+    header, *rows = (tmp_path / "next.csv").read_text().splitlines()
+    assert header == "mach,altitude_km,gain,distance,mean_std"
+    assert len(rows) == 2
+
+
+def test_bad_input_ends_in_a_sentence(refused, model, tmp_path):
+    assert "is not one of .csv, .toml" in refused("propose", model, "-o", "next.txt")
+    assert "needs the store of runs" in refused("propose", model, "-o", "next.toml")
+    assert "number called steps" in refused("propose", model, "--per-cost")
+    (tmp_path / "next.csv").write_text("mine")
+    assert "(--overwrite)" in refused("propose", model, "-o", "next.csv")
