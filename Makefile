@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install test study verify lock clean
+.PHONY: help install test study verify peers lock clean
 
 help:
 	@echo "make install   the virtual environment $(VENV), from pinned requirements"
 	@echo "make test      install, then ruff, pyright and pytest"
 	@echo "make study     install, then the quick study: runs, models, evaluation, report (minutes)"
 	@echo "make verify    install, then the 441-run sweep and docs/verification.md (about half an hour)"
+	@echo "make peers     install, then EZyRB, SMT, scikit-learn and SciPy on the runs of both studies, into docs/peers.md (hours)"
 	@echo "make lock      pin the requirements again (needs uv)"
 	@echo "make clean     remove the virtual environment"
 
@@ -41,6 +42,18 @@ verify: install
 	$(BIN)/python benchmarks/sweep.py
 	$(MAKE) --no-print-directory $(VENV)/.test
 	$(BIN)/python benchmarks/verification.py
+
+# PyTorch from PyPI brings gigabytes of CUDA along on Linux: PIP_EXTRA_INDEX_URL may name the index of its CPU builds.
+peers-venv/.installed: requirements/peers.txt
+	$(PYTHON) -m venv peers-venv
+	peers-venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements/peers.txt
+	touch $@
+
+peers: install peers-venv/.installed
+	$(BIN)/sureflow generate peers/paper.zarr --preset paper
+	$(BIN)/sureflow generate peers/family.zarr --preset family
+	$(BIN)/python benchmarks/peers.py --paper peers/paper.zarr --family peers/family.zarr \
+		--python peers-venv/bin/python --output docs/peers.md
 
 lock:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

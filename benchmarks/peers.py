@@ -1,0 +1,243 @@
+"""Peers on the same runs: EZyRB, SMT, scikit-learn and SciPy beside sureflow's default, on the same split.
+
+    make peers                                     # their environment, then all of this
+    python benchmarks/peers.py --paper paper.zarr --family family.zarr --python peers-venv/bin/python -o docs/peers.md
+
+Peers learn from the same runs twice. "as they are": parameters in their ranges and fields in their standard deviations.
+"our scaling": the inputs and fields that sureflow's scaling `freestream` gives, in the same units of order one, and
+scaled back before anything is measured. sureflow chooses, fits and calibrates by itself. Errors are mean absolute errors in
+standard deviations of the training runs, over all points of a domain; miscalibration and the share of points in 90 %
+intervals are in-domain. Times are processor seconds on one thread; a prediction is one whole field.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+import sureflow as sf
+from sureflow.data.normalize import Standard
+from sureflow.data.runs import Runs
+from sureflow.data.scaling import scaling_for
+from sureflow.data.splits import SPLITS, space_filling
+from sureflow.files import write_atomically
+from sureflow.metrics.accuracy import mean_absolute_error
+from sureflow.metrics.intervals import coverage, miscalibration_area
+from sureflow.surrogate.calibrate import CannotCalibrate, calibrate
+from sureflow.surrogate.fit import make_surrogate
+from sureflow.surrogate.specification import Specification
+
+PEERS = (
+    "scipy-rbf", "scipy-rbf-tuned", "ezyrb-pod-rbf", "ezyrb-pod-rbf-tuned", "ezyrb-pod-gpr", "ezyrb-pod-gpr-tuned",
+    "sklearn-pca-gpr", "sklearn-pca-gpr-tuned", "smt-podi", "smt-podi-tuned",
+)  # fmt: skip
+SCALINGS = {"none": "as they are", "freestream": "our scaling"}
+SIZES = {"paper": (6, 9, 16, 50, 205), "family": (50, 100, 200)}
+SPLIT = {"paper": "paper", "family": "parts"}
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+LONGEST = 900  # seconds that one fit and its predictions may take
+
+
+@dataclass
+class Found:
+    """One line of the table."""
+
+    method: str
+    seen: str
+    inside: float = float("nan")
+    outside: float = float("nan")
+    miscalibration: float = float("nan")
+    covers: float = float("nan")
+    fit: float = float("nan")
+    predict: float = float("nan")
+    remarks: list[str] = field(default_factory=list)
+
+    def row(self) -> str:
+        numbers = (_text(self.inside), _text(self.outside), _text(self.miscalibration), _share(self.covers))
+        times = (_text(self.fit, 2), _text(self.predict, 2))
+        return f"| {' | '.join((self.method, self.seen, *numbers, *times))} |"
+
+
+def _text(value: float, digits: int = 3) -> str:
+    return "" if np.isnan(value) else f"{value:.{digits}g}"
+
+
+def _share(value: float) -> str:
+    return "" if np.isnan(value) else f"{100 * value:.0f} %"
+
+
+@dataclass(frozen=True)
+class Task:
+    """Training runs, test conditions and the truth there, in one study."""
+
+    training: Runs
+    conditions: np.ndarray
+    truth: np.ndarray
+    inside: np.ndarray
+    outside: np.ndarray
+    unit: np.ndarray  # standard deviations of the fields over all training runs
+
+    @classmethod
+    def of(cls, runs: Runs, split: str, size: int) -> "Task":
+        division = SPLITS[split]()(runs)
+        whole = runs.select(division.train)
+        tested = np.logical_or.reduce(list(division.test.values()))
+        test = runs.select(tested)
+        masks = [division.test[domain][tested] for domain in ("in_domain", "out_of_domain")]
+        some = whole.select(space_filling(whole.parameters, size)) if size < len(whole) else whole
+        return cls(some, test.parameters, test.array(), *masks, Standard.of_fields(whole).std)
+
+    def judge(self, found: Found, mean: np.ndarray, std: np.ndarray | None) -> Found:
+        for name in ("inside", "outside"):
+            mask = getattr(self, name)
+            errors = mean_absolute_error(mean[mask], self.truth[mask], self.unit)
+            setattr(found, name, float(np.mean(errors)))
+        if std is not None:
+            values = [array[self.inside].ravel() for array in (mean, np.maximum(std, 1e-300), self.truth)]
+            found.miscalibration = miscalibration_area(*values)
+            found.covers = float(np.mean(coverage(*values, 0.9)))
+        return found
+
+
+def ours(task: Task) -> Found:
+    """What `sureflow train` and `sureflow calibrate` give without further settings."""
+    began = time.process_time()
+    surrogate = make_surrogate(task.training, Specification())
+    remarks = []
+    try:
+        surrogate = calibrate(surrogate, task.training, folds=True)
+    except CannotCalibrate as error:
+        remarks.append(str(error))
+    fitted = time.process_time()
+    found = surrogate.predictive(task.conditions)
+    predicted = 1e3 * (time.process_time() - fitted) / len(task.conditions)
+    line = Found("**sureflow**", f"its choice: {surrogate.model_name}, {surrogate.spec.scaling}", remarks=remarks)
+    line.fit, line.predict = fitted - began, predicted
+    return task.judge(line, np.asarray(found.mean), None if found.std is None else np.asarray(found.std))
+
+
+def peer(task: Task, method: str, scaling: str, python: str, folder: Path) -> Found:
+    """One peer in its own environment, on inputs and fields of order one."""
+    line = Found(method, SCALINGS[scaling])
+    scale = scaling_for(scaling, task.training)
+    inputs, fields = (
+        scale.inputs(task.training.parameters),
+        scale.forward(task.training.array(), task.training.parameters),
+    )
+    low, high = inputs.min(axis=0), inputs.max(axis=0)
+    mean, std = fields.mean(axis=(0, 2), keepdims=True), fields.std(axis=(0, 2), keepdims=True)
+    width = np.where(high > low, high - low, 1.0)
+    given, found = folder / "given.npz", folder / "found.npz"
+    np.savez(
+        given,
+        inputs=(inputs - low) / width,
+        fields=((fields - mean) / std).reshape(len(fields), -1),
+        queries=(scale.inputs(task.conditions) - low) / width,
+    )
+    script = Path(__file__).with_name("peers_models.py")
+    try:
+        ended = subprocess.run(
+            [python, str(script), method, str(given), str(found)],
+            capture_output=True,
+            text=True,
+            timeout=LONGEST,
+            env=os.environ | ONE_THREAD,
+        )
+    except subprocess.TimeoutExpired:
+        line.remarks.append(f"took more than {LONGEST} s, and was stopped")
+        return line
+    if ended.returncode:
+        line.remarks.append("failed: " + ended.stderr.strip().splitlines()[-1][:200])
+        return line
+    line.remarks += json.loads(ended.stdout.strip().splitlines()[-1])
+    with np.load(found) as arrays:
+        shape = task.truth.shape
+        predicted = arrays["mean"].astype(float).reshape(shape) * std + mean
+        values = scale.inverse(predicted, task.conditions)
+        bars = None
+        if "std" in arrays:
+            slope = np.abs(scale.slope(predicted, task.conditions))
+            bars = arrays["std"].astype(float).reshape(shape) * std * slope
+        line.fit, line.predict = float(arrays["seconds"][0]), 1e3 * float(arrays["seconds"][1]) / len(values)
+    return task.judge(line, values, bars)
+
+
+def table(runs: Runs, study: str, size: int, args: argparse.Namespace, folder: Path) -> list[str]:
+    task = Task.of(runs, SPLIT[study], size)
+    lines = [ours(task)]
+    print(lines[0].row(), flush=True)
+    for method in args.methods.split(","):
+        for scaling in SCALINGS:
+            lines.append(peer(task, method, scaling, args.python, folder))
+            print(lines[-1].row(), flush=True)
+    best = min((line for line in lines[1:]), key=lambda line: (np.isnan(line.inside), line.inside))
+    best_outside = min((line for line in lines[1:]), key=lambda line: (np.isnan(line.outside), line.outside))
+    text = [
+        f"## {study.capitalize()} study, {len(task.training)} runs",
+        "",
+        "| method | sees | MAE in | MAE out | miscalibration | in 90 % | fit (s) | predict (ms) |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
+        *(line.row() for line in lines),
+        "",
+        f"The best peer in-domain is {best.method} ({best.seen}), with {best.inside / lines[0].inside:.2f} times sureflow's "
+        f"error; out-of-domain {best_outside.method} ({best_outside.seen}), with "
+        f"{best_outside.outside / lines[0].outside:.2f} times.",
+        "",
+    ]
+    remarks = dict.fromkeys(
+        f"- {line.method} ({line.seen}): {'; '.join(line.remarks)}" for line in lines if line.remarks
+    )
+    return text + (["Said by the programs:", "", *remarks, ""] if remarks else [])
+
+
+def versions(python: str) -> str:
+    names = ["ezyrb", "smt", "scikit-learn", "scipy", "numpy", "torch"]
+    code = f"import importlib.metadata as m; print(', '.join(n + ' ' + m.version(n) for n in {names}))"
+    return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--paper", type=Path, help="store of the campaign `paper`")
+    parser.add_argument("--family", type=Path, help="store of the campaign `family`")
+    parser.add_argument("--sizes", help="numbers of training runs, for all studies alike")
+    parser.add_argument("--methods", default=",".join(PEERS))
+    parser.add_argument("--python", default=sys.executable, help="Python of the peers' environment")
+    parser.add_argument("-o", "--output", type=Path)
+    args = parser.parse_args()
+    text = ["# Peers on the same runs", "", " ".join((__doc__ or "").split("\n\n")[2].split()), ""]
+    text += [f"{versions(args.python)}; Python {platform.python_version()}, {platform.machine()}.", "", NOTES, ""]
+    with tempfile.TemporaryDirectory() as folder:
+        for study in SIZES:
+            store = getattr(args, study)
+            for size in () if store is None else map(int, args.sizes.split(",")) if args.sizes else SIZES[study]:
+                text += table(sf.open_runs(store), study, size, args, Path(folder))
+                if args.output:
+                    write_atomically(args.output, ("\n".join(text).rstrip() + "\n").encode())
+
+
+NOTES = """Made by `benchmarks/peers.py`; this page is its output. What the peers got:
+
+- **scipy-rbf**: `RBFInterpolator` with its default, a thin plate spline. Tuned: the best of linear, thin plate, cubic and
+  quintic by five folds over the training runs.
+- **ezyrb-pod-rbf**: `POD()` of full rank and `RBF()`, which is SciPy's; tuned in the same way.
+- **ezyrb-pod-gpr**: `POD()` and `GPR()` as they come (a kernel of fixed scale, since none is given); tuned: a Matérn 5/2 kernel
+  with a scale for every parameter and noise, two restarts, modes for 0.999999 of the variance. What it calls
+  `return_variance` is a standard deviation, and is taken as one.
+- **sklearn-pca-gpr**: `PCA` and one `GaussianProcessRegressor` for all components, as it comes and with the same kernel.
+- **smt-podi**: `PODI` with kriging (`KRG`), modes for 0.9999 of the variance; tuned: `matern52`. PODI refuses RBF.
+
+Not tried: EZyRB's neural networks and autoencoders, SMT's local POD, kernels with a scale of their own for every mode in
+scikit-learn, other variables or alignments than those of our scaling. Test runs judge; nothing is chosen on them."""
+
+
+if __name__ == "__main__":
+    main()

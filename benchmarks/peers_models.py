@@ -1,0 +1,140 @@
+"""Peers for benchmarks/peers.py, in an environment of their own: fits one and stores what it predicts.
+
+    python benchmarks/peers_models.py METHOD GIVEN.npz FOUND.npz
+
+GIVEN has `inputs` (run, parameter), `fields` (run, value) and `queries` (condition, parameter), all of order one. FOUND gets
+`mean` (condition, value), `std` where the method has bars, and the processor seconds of fit and prediction. Nothing of
+sureflow is imported. Methods that end in -tuned choose kernels by five folds over the runs; the others are as they come.
+"""
+
+import contextlib
+import io
+import json
+import sys
+import time
+import warnings
+
+import numpy as np
+
+KERNELS = ("linear", "thin_plate_spline", "cubic", "quintic")
+ENERGY = 0.999999  # of the fields' variance that the modes keep, where a method needs few of them
+
+
+def scipy_rbf(x, y, kernel="thin_plate_spline"):
+    from scipy.interpolate import RBFInterpolator
+
+    fitted = RBFInterpolator(x, y, kernel=kernel)
+    return lambda q: (fitted(q), None)
+
+
+def best_kernel(x, y):
+    """The kernel with the least error over five folds of the runs; a kernel that needs more runs than there are is left out."""
+    from scipy.interpolate import RBFInterpolator
+
+    fold = np.random.default_rng(0).permutation(len(x)) % min(5, len(x))
+    errors = {}
+    for kernel in KERNELS:
+        try:
+            left_out = [
+                np.abs(RBFInterpolator(x[fold != k], y[fold != k], kernel=kernel)(x[fold == k]) - y[fold == k]).mean()
+                for k in range(fold.max() + 1)
+            ]
+            errors[kernel] = np.mean(left_out)
+        except (ValueError, np.linalg.LinAlgError):
+            continue
+    return min(errors, key=errors.get) if errors else "thin_plate_spline"
+
+
+def ezyrb_rbf(x, y, kernel="thin_plate_spline"):
+    from ezyrb import POD, RBF, Database, ReducedOrderModel
+
+    fitted = ReducedOrderModel(Database(x, y), POD(), RBF(kernel=kernel)).fit()
+    return lambda q: (np.array(fitted.predict(q).snapshots_matrix), None)
+
+
+def ezyrb_gpr(x, y, kernel=None, restarts=20):
+    """`return_variance` of its GPR gives standard deviations, of the modes' coefficients."""
+    from ezyrb import GPR, POD, Database, ReducedOrderModel
+
+    rank = ENERGY if kernel is not None else -1
+    fitted = ReducedOrderModel(Database(x, y), POD(rank=rank), GPR(kernel, optimization_restart=restarts)).fit()
+
+    def predict(q):
+        coefficients, std = fitted.approximation.predict(q, return_variance=True)
+        modes = fitted.reduction.modes
+        std = std if std.ndim == 2 else np.repeat(std[:, None], modes.shape[1], axis=1)
+        return coefficients @ modes.T, np.sqrt(std**2 @ (modes.T**2))
+
+    return predict
+
+
+def matern(n_parameters):
+    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+    scales = Matern(np.ones(n_parameters), (1e-2, 1e3), nu=2.5)
+    return ConstantKernel(1.0, (1e-3, 1e4)) * scales + WhiteKernel(1e-8, (1e-12, 1e-2))
+
+
+def sklearn_gpr(x, y, kernel=None, restarts=0):
+    """Principal components and one process for all of them."""
+    from sklearn.decomposition import PCA
+    from sklearn.gaussian_process import GaussianProcessRegressor
+
+    components = PCA(ENERGY, svd_solver="full").fit(y)
+    coefficients = components.transform(y)
+    fitted = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=restarts, random_state=0)
+    fitted.fit(x, coefficients)
+
+    def predict(q):
+        mean, std = fitted.predict(q, return_std=True)
+        std = std if std.ndim == 2 else std[:, None]
+        return components.inverse_transform(mean), np.sqrt(std**2 @ components.components_**2)
+
+    return predict
+
+
+def smt_podi(x, y, options=None, energy=0.9999):
+    from smt.applications import PODI
+
+    fitted = PODI()
+    fitted.compute_pod(np.ascontiguousarray(y.T), pod_type="global", tol=energy, seed=0)
+    fitted.set_interp_options("KRG", [options or {}])
+    fitted.set_training_values(x)
+    fitted.train()
+    return lambda q: (fitted.predict_values(q).T, np.sqrt(np.maximum(fitted.predict_variances(q).T, 0.0)))
+
+
+METHODS = {
+    "scipy-rbf": scipy_rbf,
+    "scipy-rbf-tuned": lambda x, y: scipy_rbf(x, y, best_kernel(x, y)),
+    "ezyrb-pod-rbf": ezyrb_rbf,
+    "ezyrb-pod-rbf-tuned": lambda x, y: ezyrb_rbf(x, y, best_kernel(x, y)),
+    "ezyrb-pod-gpr": ezyrb_gpr,
+    "ezyrb-pod-gpr-tuned": lambda x, y: ezyrb_gpr(x, y, matern(x.shape[1]), 2),
+    "sklearn-pca-gpr": sklearn_gpr,
+    "sklearn-pca-gpr-tuned": lambda x, y: sklearn_gpr(x, y, matern(x.shape[1]), 2),
+    "smt-podi": smt_podi,
+    "smt-podi-tuned": lambda x, y: smt_podi(x, y, {"corr": "matern52"}),
+}
+
+
+def main() -> None:
+    method, given, found = sys.argv[1:]
+    arrays = np.load(given)
+    x, y, q = arrays["inputs"], arrays["fields"], arrays["queries"]
+    printed = io.StringIO()
+    with warnings.catch_warnings(record=True) as heard, contextlib.redirect_stdout(printed):
+        warnings.simplefilter("always")
+        began = time.process_time()
+        predict = METHODS[method](x, y)
+        fitted = time.process_time()
+        mean, std = predict(q)
+        seconds = fitted - began, time.process_time() - fitted
+    said = sorted({f"{one.category.__name__}: {str(one.message).splitlines()[0][:100]}" for one in heard})
+    stored = {"mean": np.asarray(mean, np.float32)} | ({} if std is None else {"std": np.asarray(std, np.float32)})
+    np.savez(found, **stored, seconds=seconds)
+    print(json.dumps(said))
+
+
+if __name__ == "__main__":
+    main()
