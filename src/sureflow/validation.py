@@ -204,14 +204,15 @@ def _resolved(node: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str
     return node
 
 
-def read_preset(package: str, preset: str) -> dict[str, Any]:
-    """The values of a preset that comes with a package, by its name, or of a TOML file of the user's, by its path."""
+def read_preset(preset: str, *packages: str) -> dict[str, Any]:
+    """The values of a preset that comes with some package, by its name, or of a TOML file of the user's, by its path."""
     if preset.endswith(".toml"):
         return read_toml(preset)
-    folder = resources.files(package) / "presets"
-    names = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    folders = [resources.files(package) / "presets" for package in packages]
+    files = {entry.name.removesuffix(".toml"): entry for folder in folders for entry in folder.iterdir()}
+    names = sorted(name for name, entry in files.items() if entry.name.endswith(".toml"))
     if preset not in names:
         nearest = difflib.get_close_matches(preset, names, n=1, cutoff=0.4)
         hint = f"; did you mean {nearest[0]}?" if nearest else ", and no path of a TOML file (.toml)"
         raise SureflowError(f"preset {shortened(preset)!r} is not one of {', '.join(names)}{hint}")
-    return parse_toml((folder / f"{preset}.toml").read_text(encoding="utf-8"), f"preset {preset}")
+    return parse_toml(files[preset].read_text(encoding="utf-8"), f"preset {preset}")

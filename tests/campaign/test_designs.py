@@ -9,9 +9,10 @@ import sureflow as sf
 from campaigns import TINY, fake_solver, run, same_files
 from sureflow.campaign.campaign import Campaign, load_campaign
 from sureflow.campaign.contents import follow_up
-from sureflow.campaign.designs import DESIGNS, WALL_KINDS, Conditions
+from sureflow.campaign.designs import DESIGNS, Conditions
 from sureflow.errors import SureflowError
 from sureflow.flow.mesh import MeshSettings, SphereCone, body_mesh
+from sureflow.physics.wall import WALL_KINDS
 
 RANGES = {"mach": [8, 25], "altitude_km": [25, 55], "nose_radius": [0.05, 0.3], "wall_temperature": [500, 2500]}
 SAMPLED = [name for name in DESIGNS if DESIGNS[name].samples]

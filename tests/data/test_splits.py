@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import synthetic
-from sureflow.data.splits import SPLITS, AllRuns, RandomRuns, space_filling
+from sureflow.data.header import Variable
+from sureflow.data.splits import SPLITS, AllRuns, CampaignParts, RandomRuns, space_filling
 from sureflow.errors import SureflowError
 from sureflow.validation import plain
 
@@ -25,11 +28,31 @@ def test_random_runs():
         RandomRuns(test_runs=25)(runs)
 
 
+def in_parts(parts: list[str]):
+    """25 runs of which every third is of the second part, and one was added later."""
+    number = np.where(np.arange(25) % 3 == 2, 1.0, 0.0)
+    number[7] = np.nan
+    runs = synthetic.runs()
+    header = replace(runs.header, numbers=(Variable("part", "1"),), made_by={**runs.header.made_by, "parts": parts})
+    return replace(runs, header=header, numbers=number[:, None])
+
+
+def test_parts_of_a_campaign_train_and_test():
+    division = CampaignParts()(in_parts(["train", "in_domain"]))
+    assert list(division.test) == ["in_domain"]
+    assert (division.train.sum(), division.test["in_domain"].sum()) == (16, 8)
+    assert not (division.train | division.test["in_domain"])[7]
+    with pytest.raises(SureflowError, match="a part named 'train'; the parts of these are other, in_domain"):
+        CampaignParts()(in_parts(["other", "in_domain"]))
+    with pytest.raises(SureflowError, match="the parts of these are not named"):
+        CampaignParts()(synthetic.runs())
+
+
 def test_splits_are_chosen_by_kind():
     split = SPLITS.build({"kind": "random", "test_runs": 3})
     assert split == RandomRuns(test_runs=3)
     assert SPLITS.describe(split) == {"kind": "random", **plain(split)}
-    assert list(SPLITS) == ["all", "random", "paper"]
+    assert list(SPLITS) == ["all", "random", "parts", "paper"]
 
 
 def test_space_filling_runs_span_the_box():

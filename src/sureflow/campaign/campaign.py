@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 import numpy as np
 from jaxtyping import Float
 
-from sureflow.campaign.designs import BODY, FLIGHT, PARAMETERS, WALL_KINDS, Conditions, Row
+from sureflow.campaign.designs import BODY, FLIGHT, PARAMETERS, Conditions, Row
 from sureflow.errors import SureflowError
 from sureflow.flow.mesh import FlowMesh, MeshSettings, SphereCone, body_mesh
 from sureflow.flow.steer import SolverSettings
 from sureflow.physics.free_stream import FlightCondition
 from sureflow.physics.gases import GASES, Gas, PerfectGas
-from sureflow.physics.wall import Wall
+from sureflow.physics.wall import WALL_KINDS, Wall
 from sureflow.validation import read_preset, settings, shortened, validated
 
 PACKAGE = "sureflow.campaign"
@@ -113,7 +113,7 @@ class Campaign:
         body = replace(self.body, **{name: values.pop(name) for name in BODY if name in values})
         temperature = values.get("wall_temperature", self.wall.temperature)
         kind = WALL_KINDS[int(values["wall_kind"])] if "wall_kind" in values else self.wall.kind
-        return RunSetup(condition, body, Wall(kind, temperature))  # type: ignore[arg-type]
+        return RunSetup(condition, body, Wall(kind, temperature))
 
     def build_mesh(self) -> FlowMesh:
         """The mesh that all runs share."""
@@ -135,4 +135,4 @@ def _parts(conditions: Any) -> tuple[Conditions, ...]:
 def load_campaign(preset: str) -> Campaign:
     """A preset by name, or a TOML file by path."""
     source = preset if preset.endswith(".toml") else f"preset {shortened(preset)}"
-    return Campaign.from_dict(read_preset(PACKAGE, preset), source)
+    return Campaign.from_dict(read_preset(preset, PACKAGE), source)

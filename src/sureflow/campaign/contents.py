@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from sureflow.campaign.campaign import Campaign
-from sureflow.campaign.designs import PARAMETERS, WALL_KINDS
+from sureflow.campaign.designs import PARAMETERS
 from sureflow.campaign.lock import StoreLock
 from sureflow.campaign.versions import versions
 from sureflow.data.disk import remove_store
@@ -16,6 +16,7 @@ from sureflow.data.header import Header, Variable
 from sureflow.data.layout import Contents
 from sureflow.data.meshes import Geometry, Topology
 from sureflow.data.run_store import RunStore
+from sureflow.data.splits import PART
 from sureflow.data.streams import Flight
 from sureflow.errors import SureflowError
 from sureflow.flow.mesh import FlowMesh
@@ -23,13 +24,11 @@ from sureflow.flow.solution import RECORD_UNITS
 from sureflow.flow.solve import scheme, solver_settings
 from sureflow.physics.gases import describe_gas
 from sureflow.physics.quantities import FIELD_UNITS
+from sureflow.physics.wall import WALL_KINDS
 from sureflow.validation import plain
 
 # Nodes are found by iterations that may end elsewhere in their last digits; in body lengths.
 SAME_NODES = 1e-12
-
-
-PART = "part"  # the number of a run that tells which named part of the campaign it belongs to
 
 
 def campaign_contents(campaign: Campaign, mesh: FlowMesh) -> Contents:

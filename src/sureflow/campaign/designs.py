@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -12,7 +12,7 @@ from pydantic import NonNegativeInt, PositiveInt
 from sureflow.data.header import Parameter
 from sureflow.errors import SureflowError
 from sureflow.physics.free_stream import FlightCondition
-from sureflow.physics.wall import WallKind
+from sureflow.physics.wall import WALL_KINDS, WallKind
 from sureflow.registry import Registry
 from sureflow.validation import settings
 
@@ -22,7 +22,6 @@ DIGITS = 6  # significant ones of sampled values: a condition can then be typed 
 # No wall in flight is colder; `outside` draws nothing below.
 COLDEST_WALL = 200.0
 
-WALL_KINDS: tuple[str, ...] = get_args(WallKind)
 # What may vary from run to run, in the order of a store's columns. Sizes vary by factors, so that models see logarithms.
 PARAMETERS = {
     "mach": Parameter("mach", "1"),

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from sureflow.campaign.ancestry import ancestry
 from sureflow.campaign.campaign import Campaign
-from sureflow.campaign.contents import PART, geometry_of, make_or_open
+from sureflow.campaign.contents import geometry_of, make_or_open
 from sureflow.campaign.continuation import Ancestor, Computed, Ledger, run_cases
 from sureflow.campaign.lock import MAKING, PROVENANCE, StoreLock, lock_store
 from sureflow.campaign.predicted import PredictedStarts
@@ -25,6 +25,7 @@ from sureflow.campaign.versions import difference, versions
 from sureflow.data.disk import explain_writing, refuse_nameless
 from sureflow.data.run_store import RunStore
 from sureflow.data.schema import Status
+from sureflow.data.splits import PART
 from sureflow.errors import Refused, SureflowError
 from sureflow.files import write_atomically
 from sureflow.flow.mesh import FlowMesh

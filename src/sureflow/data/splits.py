@@ -14,6 +14,7 @@ from sureflow.registry import SettingsRegistry
 from sureflow.validation import settings
 
 Mask = Bool[np.ndarray, " case"]
+PART = "part"  # the number of a run that tells which named part of its campaign it belongs to
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,27 @@ class RandomRuns(Split):
     def __call__(self, runs: Runs) -> Division:
         test = draw(np.ones(len(runs), bool), self.test_runs, self.seed)
         return Division(~test, {"in_domain": test}, {"in_domain": 0})
+
+
+@SPLITS.add
+@settings
+class CampaignParts(Split):
+    """The named parts of a campaign: the runs of `train` train, and every other part tests as a domain of its name."""
+
+    train: str = "train"
+    kind: ClassVar[str] = "parts"
+
+    def __call__(self, runs: Runs) -> Division:
+        names, numbers = runs.header.made_by.get("parts") or [], [number.name for number in runs.header.numbers]
+        if self.train not in names or PART not in numbers or runs.numbers is None:
+            raise SureflowError(
+                f"split.kind='parts' needs runs of a campaign with a part named {self.train!r}; the parts of these are "
+                f"{', '.join(names) or 'not named'}: choose split.kind = 'random'"
+            )
+        part = runs.numbers[:, numbers.index(PART)]
+        masks = {name: part == place for place, name in enumerate(names)}
+        train = masks.pop(self.train)
+        return Division(train, masks, dict.fromkeys(masks, 0))
 
 
 def draw(candidates: Mask, count: int, seed: int, always: Mask | None = None) -> Mask:

@@ -1,11 +1,12 @@
 """What the surface of the body does to the flow."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from sureflow.errors import SureflowError
 from sureflow.validation import settings
 
 WallKind = Literal["isothermal", "adiabatic", "slip"]
+WALL_KINDS: tuple[WallKind, ...] = get_args(WallKind)  # a parameter that is the kind of wall is a place in this list
 
 
 @settings

@@ -18,7 +18,7 @@ from sureflow.train import TrainSettings
 from sureflow.validation import Section, plain, read_preset, to_toml, validated, without_nothing
 
 Label = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.=-]*$")]
-PRESETS = "sureflow.reproduction.leon2023"
+PRESETS = ("sureflow.study", "sureflow.reproduction.leon2023")
 
 
 class Selection(Section):
@@ -224,7 +224,7 @@ def _with_network(entry: Any, network: Any) -> Any:
 def load_study(preset: str) -> StudySettings:
     """A preset by name, or a TOML file of the user's."""
     try:
-        return validated(StudySettings, read_preset(PRESETS, preset), preset)
+        return validated(StudySettings, read_preset(preset, *PRESETS), preset)
     except SureflowError as error:
         # The specification stands in the entry itself.
         raise SureflowError(str(error).replace(".spec.", ".")) from None
