@@ -56,6 +56,22 @@ def test_flags_and_values_say_the_same(run, flights):
     assert "one standard deviation" in said[0]
 
 
+def test_what_acts_on_the_wall_goes_into_a_file(run, flights, tmp_path):
+    run("predict", flights, *FLIGHT, "--surface", "wall.nc")
+    expected = sureflow.load(flights).surface(mach=25, altitude_km=46)
+    with xarray.open_dataset(tmp_path / "wall.nc") as found:
+        xarray.testing.assert_equal(found, expected)
+    run("predict", flights, "--conditions", write_list(tmp_path), "--surface", "wall.csv")
+    table = np.genfromtxt(tmp_path / "wall.csv", delimiter=",", names=True)
+    assert {"mach", "altitude_km", "x", "arc", "wall_pressure", "wall_pressure_std"} <= set(table.dtype.names)
+    assert len(table) == 2 * expected.sizes["face"]
+
+
+def write_list(folder):
+    (folder / "list.csv").write_text("altitude_km,mach\n30,12\n40,20\n")
+    return "list.csv"
+
+
 def test_runs_that_are_not_flights_have_no_quantities(run, pulses):
     lines = run("predict", pulses, "angle=1.1", "thickness=0.41").out.splitlines()
     assert lines[:2] == ["inside the training domain", "error bars: uncalibrated: the model's own"]

@@ -100,6 +100,17 @@ def test_too_far_is_refused_unless_an_extrapolation_is_asked_for(interpolation):
         assert ask(mach=39, altitude_km=80, extrapolate=True).attrs["verdict"].startswith("refused: mach=39")
 
 
+def test_distributions_along_the_body_have_bars_and_places(interpolation):
+    one, two = (interpolation.surface(mach=mach, altitude_km=46) for mach in (25, [25, 20]))
+    assert one.wall_pressure.dims == ("face",)
+    assert two.wall_pressure.dims == ("case", "face")
+    np.testing.assert_allclose(one.wall_pressure, two.wall_pressure[0])
+    assert (one.wall_pressure_std > 0).all()
+    assert (np.diff(one.arc) > 0).all()
+    assert one.wall_pressure.attrs == {"units": "Pa", "long_name": "pressure on the wall"}
+    assert "wall_heat_flux" not in one  # these runs do not say what their wall does
+
+
 def test_a_single_deterministic_network_claims_no_error_bar():
     quick = TrainSettings(epochs=1, batch=128, points_per_run=8)
     single = learn(synthetic.runs(), Specification(Networks(SMALL, Deterministic(), Ensemble(1), quick)))

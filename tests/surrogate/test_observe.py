@@ -7,6 +7,7 @@ import pytest
 
 import kinds_of_runs
 import synthetic
+from sureflow.data.header import Parameter
 from sureflow.data.meshes import Geometry
 from sureflow.data.runs import Runs
 from sureflow.flow.mesh import MeshSettings, body_mesh
@@ -58,6 +59,48 @@ def test_the_nose_radius_is_that_of_the_mesh(observer, monkeypatch):
     quantity = replace(observer.quantities[0], read=lambda field: radii.append(field.nose_radius) or 0.0)
     replace(observer, space=space, quantities=(quantity,))(np.ones((1, 4, 256)), CONDITIONS[:1])
     assert radii == [pytest.approx(0.1524, rel=1e-6)]
+
+
+def walled(kind: str = "isothermal", **parameters: float) -> Observer:
+    """Of runs that say what their wall does, with further parameters."""
+    header = replace(
+        RUNS.header,
+        parameters=(*RUNS.header.parameters, *map(Parameter, parameters)),
+        made_by={**RUNS.header.made_by, "wall": {"kind": kind, "temperature": 900.0}},
+    )
+    found = Observer.of(header, Space.of(RUNS))
+    assert found is not None
+    return found
+
+
+def flow(wall: Wall) -> FlowField:
+    node_x, node_r = synthetic.nodes(SHAPE)
+    return FlowField(node_x, node_r, MEAN[0].reshape(4, *SHAPE), PerfectGas(), RUNS.free_streams()[0], wall, 1.0)
+
+
+def test_runs_that_say_what_their_wall_does_have_friction_and_heat_flux():
+    observer, field = walled(), flow(Wall("isothermal", 900.0))
+    found = dict(zip([quantity.name for quantity in observer.quantities], observer(MEAN, CONDITIONS)[0], strict=True))
+    assert found["stagnation_heat_flux"] == pytest.approx(read_off.stagnation_heat_flux(field))
+    assert found["drag_coefficient_friction"] == pytest.approx(read_off.drag_coefficients(field)[1])
+    distributions, surface = observer.along_body(MEAN, CONDITIONS)[0], field.surface
+    np.testing.assert_allclose(distributions, [surface.pressure, surface.heat_flux, surface.shear])
+    x, arc = observer.places(CONDITIONS)
+    np.testing.assert_allclose([x[0], arc[0]], [surface.x, surface.arc])
+
+
+def test_the_wall_may_be_a_parameter():
+    conditions = np.column_stack([CONDITIONS, [1200.0, 900.0, 900.0], [0.0, 0.0, 1.0]])
+    observer = walled(wall_temperature=0.0, wall_kind=0.0)
+    heat = observer(MEAN, conditions)[:, -1]
+    assert heat[0] == pytest.approx(read_off.stagnation_heat_flux(flow(Wall("isothermal", 1200.0))))
+    assert heat[2] == 0.0  # the second kind is adiabatic
+
+
+def test_what_a_wall_does_not_do_is_not_read():
+    names = [{quantity.name for quantity in walled(kind).quantities} for kind in ("isothermal", "adiabatic", "slip")]
+    assert names[0] - names[1] == {"stagnation_heat_flux"}
+    assert names[1] - names[2] == {"drag_coefficient_friction"}
 
 
 def test_fields_that_are_no_flow_give_no_number(observer):

@@ -29,6 +29,10 @@ def predict(
     points: Annotated[
         Path | None, typer.Option(help="CSV of points to use instead of the mesh, with a column for every axis.")
     ] = None,
+    surface: Annotated[
+        Path | None,
+        typer.Option(help="File for pressure, heat flux and shear along the body: .csv, .nc or .zarr."),
+    ] = None,
     extrapolate: Annotated[
         bool, typer.Option("--extrapolate", help="Also predict where the error bars are not known to hold.")
     ] = False,
@@ -37,8 +41,9 @@ def predict(
     """Predict fields with error bars, in physical units.
 
     Prints whether the condition is inside the training domain or extrapolated, and how the error bars were calibrated. For
-    a single condition, also prints the range of every field and, for flow around a body, stand-off, pressures and drag with
-    error bars (one standard deviation). With --output, writes the fields to a file.
+    a single condition, also prints the range of every field and, for flow around a body, stand-off, pressures, drag and heat
+    flux with error bars (one standard deviation). With --output, writes the fields to a file; with --surface, what acts on
+    the wall.
     """
     flight = {"mach": mach, "altitude_km": altitude}
     given = parse_values([*(values or []), *(f"{name}={value}" for name, value in flight.items() if value is not None)])
@@ -55,7 +60,7 @@ def predict(
     from sureflow.surrogate.artifact import load
 
     keep_compiled_programs()
-    write = None if output is None else writer(output, overwrite=overwrite)
+    write, write_surface = (None if path is None else writer(path, overwrite=overwrite) for path in (output, surface))
     surrogate = load(model)
     parameters: dict[str, Any] = dict(given)
     if conditions is not None:
@@ -66,6 +71,8 @@ def predict(
     fields = surrogate.predict(points=located, extrapolate=extrapolate, **parameters)
     if write is not None:
         write(fields)
+    if write_surface is not None:
+        write_surface(surrogate.surface(extrapolate=extrapolate, **parameters))
     name = f"{output}: " if output else ""
     out.print(f"{name}{spoken(fields.attrs['verdict'])}\nerror bars: {fields.attrs['bars']}", markup=False)
     if conditions is None:
@@ -100,7 +107,7 @@ def with_bar(found: "xarray.Dataset", name: str) -> str:
 
 
 def quantities(surrogate: "Surrogate", condition: dict[str, float], *, extrapolate: bool) -> dict[str, str]:
-    """Stand-off, pressures and drag at one condition, with bars where the model has any."""
+    """Stand-off, pressures, drag and heat flux at one condition, with bars where the model has any."""
     found = surrogate.quantities(extrapolate=extrapolate, **condition)  # type: ignore[arg-type]
     texts = {}
     for name in (str(name) for name in found.data_vars if not str(name).endswith(("_std", "_gp"))):

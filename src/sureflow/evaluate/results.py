@@ -29,6 +29,8 @@ class Results:
                inside central intervals
     histories  by epoch and variable: mean std on the training points, of heads that report one
     histogram  by domain and variable: counts of points between `edges` of log10 std
+    quantities by domain and quantity: mean and largest relative error, and the share inside calibrated 90 % intervals
+    verdicts   by domain: test runs that are inside, extrapolated and refused
     """
 
     configuration: dict[str, Any]
@@ -39,6 +41,8 @@ class Results:
     curves: list[Row] = field(default_factory=list)
     histories: list[Row] = field(default_factory=list)
     histogram: list[Row] = field(default_factory=list)
+    quantities: list[Row] = field(default_factory=list)
+    verdicts: list[Row] = field(default_factory=list)
 
     def write(self, folder: Path) -> Path:
         content = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, **vars(self)}

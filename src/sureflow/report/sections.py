@@ -19,6 +19,8 @@ SECTIONS = {
     "Where the error is": "where_it_errs",
     "Calibration": "calibration",
     "Leaderboard": "leaderboard",
+    "Quantities": "quantities",
+    "Verdicts": "verdicts",
     "Learning curves": "learning",
     "Training": "training",
     "Provenance": "provenance",

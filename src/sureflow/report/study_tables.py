@@ -198,6 +198,48 @@ def region_table(findings: Findings) -> Table | None:
     return Table("regions", caption, header, tuple(rows))
 
 
+def quantity_table(findings: Findings) -> Table | None:
+    """What engineers read off the predictions, against the test runs."""
+    found = {(row["label"], row["runs"], row["domain"], row["quantity"]): row for row in findings.results.quantities}
+    names = list(dict.fromkeys(row["quantity"] for row in findings.results.quantities))
+    rows = []
+    for label in findings.shown:
+        for runs in findings.runs(label):
+            for domain in findings.both:
+                cells = [found.get((label, runs, domain, name)) for name in names]
+                if any(cells):
+                    about = (findings.name(label), runs, findings.domain_name(domain))
+                    rows.append((*about, *(_quantity(cell) for cell in cells)))
+    caption = (
+        "Mean relative error of quantities in percent, and, of calibrated models, the share of test runs whose value lies "
+        "inside the 90 % interval. Values are read off predicted and computed fields in the same way."
+    )
+    titles = (name.replace("_", " ") for name in names)
+    return Table("quantities", caption, ("model", "runs", "domain", *titles), tuple(rows), "in 90 %")
+
+
+def _quantity(row: Row | None) -> Measured:
+    if row is None or row["relative_error"] is None:
+        return Measured(None)
+    return Measured(100.0 * row["relative_error"], companion=row["coverage90"])
+
+
+def verdict_table(findings: Findings) -> Table | None:
+    """What the models say of the test runs before any of them is computed."""
+    kinds = ("inside", "extrapolated", "refused")
+    rows = [
+        (findings.name(row["label"]), row["runs"], findings.domain_name(row["domain"]), *(row[kind] for kind in kinds))
+        for row in findings.results.verdicts
+        if row["label"] in findings.shown and row["domain"] in findings.both
+    ]
+    caption = "How many test runs the models call inside their training domain, extrapolated, or refuse to predict."
+    return Table("verdicts", caption, ("model", "runs", "domain", *kinds), tuple(sorted(rows, key=_by_model_and_runs)))
+
+
+def _by_model_and_runs(row: tuple) -> tuple:
+    return row[:2]
+
+
 def relative_error_table(findings: Findings) -> Table:
     """The numbers of the figure of relative errors."""
     rows = []
@@ -250,6 +292,8 @@ MAKERS: dict[str, TableMaker] = {
     "learning_curves": learning_table,
     "coverage": coverage_table,
     "regions": region_table,
+    "quantities": quantity_table,
+    "verdicts": verdict_table,
     "relative_errors": relative_error_table,
     "selection": selection_table,
 }

@@ -12,6 +12,7 @@ import numpy as np
 from sureflow.data.labels import mesh_labels
 from sureflow.data.splits import SPLITS
 from sureflow.evaluate.evaluation import evaluate, labelled
+from sureflow.evaluate.observed import quantity_rows, verdict_rows
 from sureflow.evaluate.results import Results
 from sureflow.files import write_atomically
 from sureflow.predictive import EPISTEMIC, Predictive
@@ -75,12 +76,16 @@ def evaluate_model(folder: Path, entry: Entry, data: StudyRuns, advance: Callabl
         advance(min(1.0, done / n_tested))
         return surrogate.predictive(conditions)
 
-    found: Found = {"rows": [], "cases": [], "curves": [], "histogram": []}
+    found: Found = {"rows": [], "cases": [], "curves": [], "histogram": [], "quantities": [], "verdicts": []}
     for label, uq, part in kinds:
         identity = {"label": label, "model": surrogate.model_name, "uq": uq, **identity_of(entry, data)}
         evaluation = evaluate(predict, data.runs, tests, data.space, part=part, scaling=data.metric_scaling)
+        named = identity if entry.series is None else identity | {"label": entry.series}
+        if part is None:
+            found["quantities"] += labelled(quantity_rows(surrogate, data.runs, tests), **named)
+            found["verdicts"] += labelled(verdict_rows(surrogate, data.runs, tests), **named)
         if entry.series is not None:
-            found["rows"] += labelled(evaluation.rows, **(identity | {"label": entry.series}))
+            found["rows"] += labelled(evaluation.rows, **named)
             continue
         found["rows"] += labelled(evaluation.rows, **identity)
         # Runs and curves are drawn as means over the variables; by variable they would fill megabytes.
@@ -129,13 +134,13 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
 
 def collect(folder: Path, data: StudyRuns, scores: list[dict[str, Any]], histories: list[dict[str, Any]]) -> None:
     """results.json and maps.npz of the whole study."""
-    found: Found = {"rows": [], "cases": [], "curves": [], "histogram": []}
+    found: Found = {"rows": [], "cases": [], "curves": [], "histogram": [], "quantities": [], "verdicts": []}
     settings, runs, split = data.settings, data.runs, data.division
     maps = true_fields(data)
     for entry in settings.models:
         evaluated = json.loads((folder / "evaluation" / f"{entry.label}.json").read_bytes())
         for kind, rows in found.items():
-            rows += evaluated[kind]
+            rows += evaluated.get(kind, [])
         with np.load(folder / "evaluation" / f"{entry.label}.npz") as arrays:
             maps |= dict(arrays)
     write_arrays(folder / MAPS, maps)

@@ -70,7 +70,7 @@ def train_model(study: Study, entry: Entry, train: TrainSettings, training: Runs
 def calibrated(study: Study, name: str, surrogate: Surrogate, training: Runs) -> Surrogate:
     """With bars fitted by folds over the training runs; unchanged, and said so, where these are too few."""
     try:
-        return calibrate(surrogate, training, folds=True, quantities=False)
+        return calibrate(surrogate, training, folds=True)
     except CannotCalibrate as error:
         study.watch.say(f"{name}: not calibrated, since {error}")
         return surrogate

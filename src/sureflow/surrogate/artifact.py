@@ -27,7 +27,7 @@ from sureflow.surrogate.legacy import load_version1
 from sureflow.surrogate.model import StoredFile, Surrogate
 from sureflow.surrogate.model_folder import alone_in, settle, stage
 from sureflow.surrogate.numbers import NumberFacts, RunNumbers
-from sureflow.surrogate.observe import QUANTITIES
+from sureflow.surrogate.observe import QUANTITIES, known_quantities
 from sureflow.surrogate.predictor import Predictor
 from sureflow.surrogate.space import Space
 from sureflow.surrogate.specification import Specification
@@ -337,8 +337,15 @@ def _load_bars(manifest: Manifest, folder: Path) -> Calibrations | None:
     fields = Calibration.restore(facts.fields, groups["fields"])
     if facts.quantities is None:
         return Calibrations(fields)
-    require_fitting(Calibration, groups["quantities"], side=sides, variable=len(QUANTITIES), point=1)
+    count = _count_quantities(manifest.header, groups["quantities"])
+    require_fitting(Calibration, groups["quantities"], side=sides, variable=count, point=1)
     return Calibrations(fields, Calibration.restore(facts.quantities, groups["quantities"]))
+
+
+def _count_quantities(header: Header, arrays: Mapping[str, np.ndarray]) -> int:
+    """How many quantities a calibration may be of: all that the runs offer, or fewer in models of earlier versions."""
+    stored = len(arrays["scale"]) if "scale" in arrays else 0
+    return min(max(stored, len(QUANTITIES)), len(known_quantities(header)))
 
 
 def _manifest(surrogate: Surrogate, weights: ArrayFile, bars: BarFacts | None) -> Manifest:

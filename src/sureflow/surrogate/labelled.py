@@ -10,6 +10,7 @@ from sureflow.data.labels import LONG_NAMES, Labels, facts_html, mesh_labels, va
 from sureflow.data.meshes import Geometry, Points, Topology
 from sureflow.predictive import INTERVALS
 from sureflow.surrogate.model import Answer, Conditions, Surrogate
+from sureflow.surrogate.observe import ALONG_BODY, ALONG_BODY_NAMES, Observer
 from sureflow.uq.bars import Calibration
 from sureflow.uq.domain import Place
 
@@ -144,6 +145,35 @@ def _own_processes(surrogate: Surrogate, place: Place, read_off: set[str]) -> di
             explained |= {"better": "gp" if facts[name].error < error else "field", "relative_error_field": error}
         columns |= {own: ("case", values, explained), f"{own}_std": ("case", std, {"units": facts[name].unit})}
     return columns
+
+
+def labelled_surface(
+    surrogate: Surrogate,
+    observer: Observer,
+    values: Float[np.ndarray, "case distribution face"],
+    std: Float[np.ndarray, "case distribution face"] | None,
+    place: Place,
+    *,
+    single: bool,
+) -> xarray.Dataset:
+    """Distributions along the body with names, units, places on it and the verdict."""
+    dims, columns = ("case", "face"), {}
+    viscous = [name for name in ALONG_BODY if observer.wall is not None or name == "wall_pressure"]
+    for index, (name, unit) in enumerate(ALONG_BODY.items()):
+        if name in viscous:
+            words = {"units": unit, "long_name": ALONG_BODY_NAMES[name]}
+            columns[name] = (dims, values[:, index], words)
+            if std is not None:
+                deviation = f"standard deviation of the {ALONG_BODY_NAMES[name]}"
+                columns[f"{name}_std"] = (dims, std[:, index], {"units": unit, "long_name": deviation})
+    x, arc = observer.places(place.conditions)
+    places = {
+        "x": (dims, x, {"units": "m", "long_name": "distance from the nose tip along the axis"}),
+        "arc": (dims, arc, {"units": "m", "long_name": "distance from the nose tip along the body"}),
+    }
+    parameters = _parameters(surrogate, place.conditions, single=False)
+    found = xarray.Dataset(columns, places | parameters, {"verdict": place.summary(), "bars": worth(surrogate)})
+    return found.isel(case=0) if single else found
 
 
 def facts(surrogate: Surrogate) -> dict[str, str]:

@@ -211,7 +211,9 @@ class Surrogate:
         return labelled_prediction(self, answer, located, single=_is_single(parameters))
 
     def quantities(self, *, extrapolate: bool = False, **parameters: ArrayLike) -> "xarray.Dataset":
-        """Stand-off, pressures and drag at one condition or several, each with its standard deviation `_std`.
+        """Stand-off, pressures, drag and heat flux at one condition or several, each with its standard deviation `_std`.
+
+        Friction and heat flux need runs that say what their wall does, as those of a campaign do.
 
         The bars of a calibrated model come from the errors of these very quantities on held-out runs, and widen with
         distance; those of an uncalibrated one from samples of whole fields. A single network has neither. Beside the value
@@ -238,10 +240,40 @@ class Surrogate:
         inside = self.trusted_domain.place(self.domain.parameters[:1]).displacement
         return float(self.calibration.quantities.std(np.ones((1, len(names), 1)), inside)[0, names.index(name), 0])
 
+    def surface(self, *, extrapolate: bool = False, **parameters: ArrayLike) -> "xarray.Dataset":
+        """Pressure, heat flux and shear along the body at one condition or several, each with its standard deviation.
+
+        The bars are those of samples of whole fields, with the calibrated bars where the model has them; a single network
+        has none. Heat flux and shear need runs that say what their wall does.
+        """
+        from sureflow.surrogate.labelled import labelled_surface
+
+        observer = self._require_observer()
+        conditions = self.conditions(parameters)
+        answer = self.answer(conditions, extrapolate=extrapolate)
+        values, std = observer.along_body(np.asarray(answer.predictive.mean), conditions), None
+        if self.has_samples:
+            samples = answer_samples(self, answer, conditions)
+            away = np.stack([observer.along_body(sample, conditions) for sample in samples]) - values
+            std = np.sqrt(np.nanmean(away**2, axis=0))
+        return labelled_surface(self, observer, values, std, answer.place, single=_is_single(parameters))
+
+    def _require_observer(self) -> Observer:
+        if self.observer is None:
+            raise SureflowError(
+                f"quantities are read off velocity, density and temperature around a body, whose gas and free stream are "
+                f"known; these runs have {', '.join(self.names)}"
+            )
+        return self.observer
+
     @cached_property
     def observer(self) -> Observer | None:
         """What reads quantities off the fields, or None where these are not those of a flow around a body."""
-        return Observer.of(self.header, self.space)
+        observer = Observer.of(self.header, self.space)
+        if observer is None or self.calibration is None or self.calibration.quantities is None:
+            return observer
+        # A model that was calibrated before friction and heat flux were read has bars of the others alone.
+        return replace(observer, quantities=observer.quantities[: len(self.calibration.quantities.scale)])
 
     def observed(self, observer: Observer, conditions: Conditions) -> tuple[np.ndarray, np.ndarray | None]:
         """Quantities (case, quantity) and their standard deviation, where the model has one."""

@@ -1,6 +1,6 @@
 """Quantities of interest: the solver's own functions, applied to predicted fields and to samples of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -8,17 +8,20 @@ import numpy as np
 from jaxtyping import Float
 
 from sureflow.data.header import Header
+from sureflow.data.meshes import Geometry
 from sureflow.physics import quantities as physics
 from sureflow.physics.free_stream import FreeStream
 from sureflow.physics.gases import Gas
 from sureflow.physics.quantities import FlowField
-from sureflow.physics.wall import Wall
+from sureflow.physics.wall import WALL_KINDS, Wall
 from sureflow.surrogate.space import Space
+from sureflow.validation import validated
 
 Conditions = Float[np.ndarray, "case parameter"]
 Fields = Float[np.ndarray, "case variable point"]
 Samples = Float[np.ndarray, "sample case variable point"]
 Values = Float[np.ndarray, "case quantity"]
+Distributions = Float[np.ndarray, "case distribution face"]
 
 FLOW_FIELDS = ("u1", "u2", "rho", "T")
 SURFACE_ANGLES = (20, 40, 60)  # degrees from the stagnation point
@@ -43,6 +46,52 @@ QUANTITIES = (
     *map(_surface_pressure, SURFACE_ANGLES),
     Quantity("drag_coefficient_pressure", "1", lambda field: physics.drag_coefficients(field)[0]),
 )
+# Where the runs say what their wall does; after the others, which stored calibrations know by their place.
+FRICTION = Quantity("drag_coefficient_friction", "1", lambda field: physics.drag_coefficients(field)[1])
+HEAT_FLUX = Quantity("stagnation_heat_flux", "W/m2", physics.stagnation_heat_flux)
+
+# What lies along the body: distributions with their units, and the words for them.
+ALONG_BODY = {"wall_pressure": "Pa", "wall_heat_flux": "W/m2", "wall_shear": "Pa"}
+ALONG_BODY_NAMES = {
+    "wall_pressure": "pressure on the wall",
+    "wall_heat_flux": "heat flux into the wall",
+    "wall_shear": "shear stress on the wall, positive downstream",
+}
+
+
+@dataclass(frozen=True)
+class WallSource:
+    """The wall of a condition: what the runs were made with, but for what their parameters vary."""
+
+    names: tuple[str, ...]
+    common: Wall
+
+    @classmethod
+    def of(cls, header: Header) -> Self | None:
+        """None where the runs do not say."""
+        if "wall" not in header.made_by:
+            return None
+        return cls(header.parameter_names, validated(Wall, header.made_by["wall"], "wall"))
+
+    def at(self, condition: Float[np.ndarray, " parameter"]) -> Wall:
+        values = dict(zip(self.names, condition.tolist(), strict=True))
+        kind = WALL_KINDS[round(values["wall_kind"])] if "wall_kind" in values else self.common.kind
+        # A model may be asked beyond what a wall can be: that is its user's to judge.
+        low, high = 10.0, 10_000.0
+        return Wall(kind, min(max(values.get("wall_temperature", self.common.temperature), low), high))
+
+    def quantities(self) -> tuple[Quantity, ...]:
+        """What friction and heat conduction add to the numbers."""
+        if "wall_kind" not in self.names and not self.common.viscous:
+            return ()
+        takes_heat = "wall_kind" in self.names or self.common.kind == "isothermal"
+        return (FRICTION, HEAT_FLUX) if takes_heat else (FRICTION,)
+
+
+def known_quantities(header: Header) -> tuple[Quantity, ...]:
+    """What can be read off the fields of these runs."""
+    wall = WallSource.of(header)
+    return QUANTITIES + (wall.quantities() if wall else ())
 
 
 @dataclass(frozen=True)
@@ -53,6 +102,7 @@ class Observer:
     gas: Gas
     space: Space
     quantities: tuple[Quantity, ...] = QUANTITIES
+    wall: WallSource | None = None
 
     @classmethod
     def of(cls, header: Header, space: Space) -> Self | None:
@@ -60,13 +110,18 @@ class Observer:
         gas = header.gas
         if gas is None or header.stream is None or header.names != FLOW_FIELDS or not space.is_plane_block:
             return None
-        return cls(header, gas, space)
+        return cls(header, gas, space, known_quantities(header), WallSource.of(header))
 
-    def __call__(self, fields: Fields, conditions: Conditions) -> Values:
-        """Every quantity of every case; NaN where the fields are too far from a flow to tell."""
-        streams = self.header.free_streams(conditions)
-        assert streams is not None
-        rows = [self._row(*one) for one in zip(fields, conditions, streams, strict=True)]
+    def __call__(self, fields: Fields, conditions: Conditions, geometries: Sequence[Geometry] | None = None) -> Values:
+        """Every quantity of every case; NaN where the fields are too far from a flow to tell.
+
+        `geometries` are the meshes of the cases, where these are not the model's.
+        """
+        with np.errstate(all="ignore"):
+            rows = [
+                [float(quantity.read(flow)) for quantity in self.quantities]
+                for flow in self._flows(fields, conditions, geometries)
+            ]
         return np.array(rows).reshape(len(fields), len(self.quantities))
 
     def spread(self, values: Values, samples: Samples, conditions: Conditions) -> Values:
@@ -77,20 +132,49 @@ class Observer:
         away = np.stack([self(sample, conditions) for sample in samples]) - values
         return np.sqrt(np.nanmean(away**2, axis=0))
 
-    def _row(
+    def along_body(self, fields: Fields, conditions: Conditions) -> Distributions:
+        """Pressure, heat flux and shear at the wall faces of every case."""
+        with np.errstate(all="ignore"):
+            surfaces = [flow.surface for flow in self._flows(fields, conditions)]
+        return np.array([[surface.pressure, surface.heat_flux, surface.shear] for surface in surfaces])
+
+    def places(self, conditions: Conditions) -> tuple[Float[np.ndarray, "case face"], Float[np.ndarray, "case face"]]:
+        """x of the wall faces, and how far along the body they lie, in m."""
+        places = []
+        for condition in conditions:
+            node_x, node_r = self._nodes(self.space.at(condition))
+            x, r = node_x[0], node_r[0]
+            arc = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(r)))])
+            places.append([0.5 * (x[1:] + x[:-1]), 0.5 * (arc[1:] + arc[:-1])])
+        x, arc = np.moveaxis(np.array(places), 1, 0)
+        return x, arc
+
+    def _flows(self, fields: Fields, conditions: Conditions, geometries: Sequence[Geometry] | None = None):
+        streams = self.header.free_streams(conditions)
+        assert streams is not None
+        for case, (run, condition, stream) in enumerate(zip(fields, conditions, streams, strict=True)):
+            geometry = self.space.at(condition) if geometries is None else geometries[case]
+            yield self._flow(run, condition, stream, geometry)
+
+    def _flow(
         self,
         run: Float[np.ndarray, "variable point"],
         condition: Float[np.ndarray, " parameter"],
         free_stream: FreeStream,
-    ) -> list[float]:
-        shape = self.space.topology.shape
-        assert shape is not None
-        geometry = self.space.at(condition)
-        node_x, node_r = (geometry.grid(axis, shape) for axis in (0, 1))
+        geometry: Geometry,
+    ) -> FlowField:
+        node_x, node_r = self._nodes(geometry)
         # The nose is a sphere through the axis: x^2 + r^2 = 2 R x at the wall.
         x, r = node_x[0, 1] - node_x[0, 0], node_r[0, 1]
         nose_radius = float((x**2 + r**2) / (2.0 * x))
-        fields = np.asarray(run, float).reshape(-1, *shape)
-        flow = FlowField(node_x, node_r, fields, self.gas, free_stream, Wall("slip"), nose_radius)
-        with np.errstate(all="ignore"):
-            return [float(quantity.read(flow)) for quantity in self.quantities]
+        fields = np.asarray(run, float).reshape(-1, *self._shape)
+        wall = Wall("slip") if self.wall is None else self.wall.at(condition)
+        return FlowField(node_x, node_r, fields, self.gas, free_stream, wall, nose_radius)
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        assert self.space.topology.shape is not None
+        return self.space.topology.shape
+
+    def _nodes(self, geometry: Geometry) -> tuple[np.ndarray, np.ndarray]:
+        return geometry.grid(0, self._shape), geometry.grid(1, self._shape)

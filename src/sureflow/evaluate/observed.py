@@ -1,0 +1,77 @@
+"""Quantities and verdicts of a model against test runs: rows by domain."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from sureflow.data.runs import Runs
+from sureflow.evaluate.summary import Row
+from sureflow.surrogate.model import Surrogate
+from sureflow.uq.domain import Trust
+
+Domains = Mapping[str, Bool[np.ndarray, " case"]]
+
+NORMAL_90 = 1.6449  # standard deviations on either side that hold 90 % of a normal distribution
+
+
+def quantity_rows(surrogate: Surrogate, runs: Runs, tests: Domains) -> list[Row]:
+    """By domain and quantity: mean and largest relative error over the runs, and the share inside 90 % intervals.
+
+    Bars are those of a calibrated model; nothing is said of others. The truth is read off the run on its own mesh.
+    """
+    observer = surrogate.observer
+    tested = np.flatnonzero(np.logical_or.reduce(list(tests.values())))
+    if observer is None or not len(tested):
+        return []
+    conditions = runs.parameters[tested]
+    values, std = _observed(surrogate, conditions)
+    truth = np.concatenate(
+        [
+            observer(np.asarray(runs.fields[int(case)], float)[None], runs.parameters[[case]], [runs.geometry_of(case)])
+            for case in tested.tolist()
+        ]
+    )
+    error = np.abs(values - truth)
+    relative = error / np.abs(truth)
+    inside = None if std is None else error <= NORMAL_90 * std
+    rows = []
+    for domain, mask in tests.items():
+        chosen = mask[tested]
+        for column, quantity in enumerate(observer.quantities):
+            found, known = relative[chosen, column], inside is not None and np.isfinite(std[chosen, column]).all()  # type: ignore[index]
+            rows.append(
+                {
+                    "domain": domain,
+                    "quantity": quantity.name,
+                    "unit": quantity.unit,
+                    "n_runs": int(chosen.sum()),
+                    "relative_error": _number(found.mean()),
+                    "largest_relative_error": _number(found.max()),
+                    "coverage90": float(inside[chosen, column].mean()) if known else None,  # type: ignore[index]
+                }
+            )
+    return rows
+
+
+def _observed(surrogate: Surrogate, conditions: Float[np.ndarray, "case parameter"]):
+    """Quantities, and their bars where calibration gave them."""
+    observer = surrogate.observer
+    assert observer is not None
+    if surrogate.calibration is not None and surrogate.calibration.quantities is not None:
+        return surrogate.observed(observer, conditions)
+    return observer(np.asarray(surrogate.raw_predictive(conditions).mean), conditions), None
+
+
+def _number(value: np.floating) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def verdict_rows(surrogate: Surrogate, runs: Runs, tests: Domains) -> list[Row]:
+    """By domain, how many test runs the model calls inside, extrapolated and refused."""
+    rows = []
+    for domain, mask in tests.items():
+        verdicts = surrogate.trusted_domain.place(runs.parameters[mask]).verdicts if mask.any() else ()
+        counts = {trust.value: sum(verdict.trust == trust for verdict in verdicts) for trust in Trust}
+        rows.append({"domain": domain, "n_runs": int(mask.sum()), **counts})
+    return rows
