@@ -32,11 +32,11 @@ def trained_on(data: Runs, trained, calibrated=None) -> Surrogate:
     surrogate = learn(data.select(trained), specification({"model": "interpolation"}))
     if calibrated is None:
         return surrogate
-    flat = {"exponent": np.ones((4, 2), np.float32), "trend": np.zeros((4, 2), np.float32)}
-    fields = {"scale": np.ones((2, 6), np.float32), "pattern": np.zeros((4, 2, 6), np.float32)}
+    fields = {"scale": np.ones((2, 6), np.float32), "sides": np.zeros((0, 2, 6), np.float32)}
+    shape = {"growth": 0.0, "near": 0.1, "taught": (), "spread": ()}
     conditions = tuple(map(tuple, data.parameters[calibrated].tolist()))
     fitted = Calibration(
-        **fields, **flat, factors={}, band_factors={}, runs=9, exact=True, reach=0, conditions=conditions
+        **fields, **shape, factors={}, band_factors={}, runs=9, exact=True, reach=0, conditions=conditions
     )
     return replace(surrogate, calibration=Calibrations(fitted))
 

@@ -121,7 +121,7 @@ def test_a_new_process_predicts_the_same(surrogate, saved, tmp_path):
 
 def test_the_manifest_says_what_was_trained_on_what(saved):
     manifest = json.loads((saved / "model.json").read_text())
-    assert (manifest["schema"], manifest["schema_version"]) == ("sureflow-model", 2)
+    assert (manifest["schema"], manifest["schema_version"]) == ("sureflow-model", 3)
     assert manifest["specification"]["model"]["head"] == {"name": "mve", "warm_up": 0.25, "beta": 0.25}
     assert manifest["specification"]["model"]["train"]["seed"] == 3
     assert manifest["mesh"] == {"points": 48, "shape": [6, 8]}
@@ -344,7 +344,7 @@ def test_one_process_writes_at_a_time(surrogate, copy):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda m: m.update(schema_version=3), "schema version 3; this sureflow reads versions 1 to 2: use"),
+        (lambda m: m.update(schema_version=4), "schema version 4; this sureflow reads versions 1 to 3: use"),
         (lambda m: m.update(schema_version="2"), "schema version 2; this sureflow reads"),
         (lambda m: m.update(schema_version=None), "schema version None"),
         (lambda m: m.update(schema="other"), "has the schema 'other'; models of sureflow have 'sureflow-model'"),
@@ -509,7 +509,7 @@ def test_arrays_of_other_shapes_are_refused(copy_with_bars, name, change):
 
 def test_bars_of_other_shapes_are_refused(copy_with_bars):
     def fewer_points(arrays):
-        for name in ("fields.scale", "fields.pattern"):
+        for name in ("fields.scale", "fields.sides"):
             arrays[name] = np.ascontiguousarray(arrays[name][..., :-1])
 
     change_arrays(copy_with_bars, "calibration", fewer_points)

@@ -190,7 +190,7 @@ def test_declared_ranges_are_never_left():
         Runs.from_arrays({"angle": angle}, x, fields, ranges={"angle": (0.9, 4.2)}),
         Specification(InterpolationSettings()),
     )
-    assert model.predict(angle=4.1).attrs["verdict"].startswith("extrapolated")
+    assert model.predict(angle=4.1).attrs["verdict"] == "inside"
     with pytest.raises(Refused, match=r"angle=4.3 is outside 0.9..4.2"):
         model.predict(angle=4.3)
 

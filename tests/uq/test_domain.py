@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 
-from sureflow.uq import domain as module
-from sureflow.uq.domain import TrainingDomain, Trust
+from sureflow.uq.domain import TrainingDomain, Trust, most_usual
 
 NAMES = ("mach", "altitude_km")
-DOMAIN = TrainingDomain(NAMES, np.array([[10.0, 20.0], [30.0, 60.0], [20.0, 30.0]]))
 BOX = TrainingDomain(NAMES, np.array([[10.0, 20.0], [10.0, 60.0], [30.0, 20.0], [30.0, 60.0]]))
 LIMITS = {"mach": (2.0, 40.0), "altitude_km": (0.0, 86.0)}
 ORDER = [Trust.INSIDE, Trust.EXTRAPOLATED, Trust.REFUSED]
@@ -20,50 +19,52 @@ def judge(domain: TrainingDomain, *condition: float):
     return verdict
 
 
+def to_nearest(conditions):
+    """Distance to the nearest corner of the box, in its widths."""
+    return cdist(conditions / [20.0, 40.0], BOX.parameters / [20.0, 40.0]).min(axis=1)
+
+
 def test_excess_is_in_widths_of_the_training_range():
-    excess = DOMAIN.excess(np.array([[20.0, 40.0], [35.0, 10.0], [30.0, 60.0]]))
+    excess = BOX.excess(np.array([[20.0, 40.0], [35.0, 10.0], [30.0, 60.0]]))
     np.testing.assert_allclose(excess, [[0, 0], [0.25, 0.25], [0, 0]])
 
 
-def test_the_displacement_from_a_full_box_is_the_excess_with_its_sign():
-    conditions = np.array([[20.0, 40.0], [35.0, 10.0], [5.0, 50.0], [30.0, 60.0]])
-    np.testing.assert_allclose(BOX.displacement(conditions), [[0, 0], [0.25, -0.25], [-0.25, 0], [0, 0]], atol=1e-12)
-    np.testing.assert_allclose(BOX.nearest(conditions), [[20, 40], [30, 20], [10, 50], [30, 60]])
+def test_sides_are_below_and_above_every_parameter():
+    beyond = BOX.beyond(np.array([[20.0, 40.0], [35.0, 10.0], [5.0, 50.0]]))
+    np.testing.assert_allclose(beyond, [[0, 0, 0, 0], [0, 0.25, 0.25, 0], [0.25, 0, 0, 0]])
 
 
-def test_a_missing_corner_of_the_box_is_outside_of_the_hull():
-    triangle = TrainingDomain(NAMES, np.array([[10.0, 20.0], [30.0, 20.0], [10.0, 60.0]]))
-    (corner,) = triangle.displacement(np.array([[30.0, 60.0]]))
-    np.testing.assert_allclose(corner, [0.5, 0.5])
-    verdict = judge(TrainingDomain(NAMES, triangle.parameters, reach=0.8), 30.0, 60.0)
+def test_the_verdict_says_what_is_extrapolated_how_far_and_which_run_is_nearest():
+    assert str(judge(BOX, 20.0, 40.0)) == "inside"
+    assert str(judge(BOX, 35.0, 24.0)) == (
+        "extrapolated: mach=35 is outside 10..30 by 25% of the range of the runs; the nearest run is at mach=30, "
+        "altitude_km=20, 25% of the range of mach away"
+    )
+
+
+def test_a_combination_that_is_new_to_the_model_is_extrapolated_though_every_parameter_is_in_its_range():
+    domain = replace(BOX, novelty=to_nearest, usual=0.4)
+    assert judge(domain, 12.0, 24.0).trust == Trust.INSIDE
+    verdict = judge(domain, 20.0, 40.0)
     assert verdict.trust == Trust.EXTRAPOLATED
-    assert "no training runs surround this combination" in verdict.reason
+    assert verdict.distance == 0.0
+    assert "this combination is 1.8 times as new to the model as 95% of its training runs" in verdict.reason
+    assert "the nearest run is at mach=10" in verdict.reason
+    assert domain.place(np.array([[12.0, 24.0], [20.0, 40.0]])).outside.tolist() == [False, True]
 
 
-@pytest.mark.parametrize("condition", [[20.0, 40.0], [12.0, 24.0]])
-def test_runs_on_a_line_have_a_hull(condition):
-    line = TrainingDomain(NAMES, np.array([[10.0, 20.0], [30.0, 60.0], [20.0, 40.0]]))
-    assert judge(line, *condition).trust == Trust.INSIDE
-    assert judge(line, 20.0, 20.0).distance == pytest.approx(np.hypot(0.25, 0.25))
+def test_a_declared_range_is_inside_where_nothing_is_new_and_its_end_is_the_end():
+    domain = replace(BOX, declared={"mach": (8.0, 40.0)}, limits={"mach": (8.0, 40.0)}, novelty=to_nearest, usual=0.8)
+    assert judge(domain, 35.0, 30.0).trust == Trust.INSIDE
+    assert judge(domain, 40.0, 30.0).trust == Trust.INSIDE
+    assert judge(replace(domain, usual=0.3), 35.0, 30.0).trust == Trust.EXTRAPOLATED
+    assert judge(domain, 35.0, 61.0).trust == Trust.EXTRAPOLATED
+    assert judge(domain, 40.1, 30.0).trust == Trust.REFUSED
 
 
-def test_one_parameter_and_many():
-    one = TrainingDomain(("angle",), np.array([[0.0], [4.0], [2.0]]))
-    np.testing.assert_allclose(one.displacement(np.array([[-1.0], [3.0], [6.0]])), [[-0.25], [0.0], [0.5]], atol=1e-12)
-    corners = np.random.default_rng(0).uniform(size=(60, 8))
-    many = TrainingDomain(tuple("abcdefgh"), corners)
-    assert judge(many, *corners.mean(axis=0)).distance == 0.0
-    assert judge(many, *[2.0] * 8).distance > 1.0
-
-
-def test_the_box_stands_in_for_the_hull_of_very_many_runs(monkeypatch):
-    monkeypatch.setattr(module, "MOST_RUNS_OF_A_HULL", 2)
-    np.testing.assert_allclose(DOMAIN.displacement(np.array([[30.0, 20.0], [35.0, 40.0]])), [[0, 0], [0.25, 0]])
-
-
-def test_the_verdict_says_what_is_extrapolated_and_how_far():
-    assert str(judge(DOMAIN, 20.0, 40.0)) == "inside"
-    assert str(judge(BOX, 35.0, 40.0)) == "extrapolated: mach=35 is outside 10..30 by 25% of that range"
+def test_a_declared_range_on_one_side_and_one_that_the_runs_leave():
+    one = replace(BOX, declared={"mach": (-np.inf, 40.0), "altitude_km": (30.0, 80.0)})
+    np.testing.assert_allclose(one.ranges, [[10.0, 20.0], [40.0, 60.0]])
 
 
 @pytest.mark.parametrize(
@@ -89,6 +90,15 @@ def test_a_parameter_that_never_varied_may_not_vary():
     assert "all training runs have angle=5" in verdict.reason
 
 
+def test_parameters_that_vary_together_may_not_vary_apart():
+    runs = np.array([[10.0, 20.0, 1.0], [30.0, 60.0, 2.0], [20.0, 40.0, 5.0], [15.0, 30.0, 3.0]])
+    domain = TrainingDomain(("mach", "altitude_km", "angle"), runs)
+    assert judge(domain, 25.0, 50.0, 2.0).trust == Trust.INSIDE
+    verdict = judge(domain, 25.0, 40.0, 2.0)
+    assert verdict.trust == Trust.REFUSED
+    assert verdict.reason.startswith("mach and altitude_km vary together in all training runs")
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.floats(0.0, 2 * np.pi),
@@ -98,21 +108,22 @@ def test_a_parameter_that_never_varied_may_not_vary():
     st.integers(0, 1000),
 )
 def test_the_verdict_is_monotone_in_the_distance(angle, one, other, n_runs, seed):
-    """Walking away from the middle of the runs, the distance never falls and the standing never improves."""
+    """Walking away from the middle of the ranges, the distance never falls and the standing never improves."""
     runs = np.random.default_rng(seed).uniform(size=(n_runs, 2))
     domain = TrainingDomain(("a", "b"), runs)
     near, far = sorted([one, other])
     way = np.array([np.cos(angle), np.sin(angle)])
-    first, second = (judge(domain, *(runs.mean(axis=0) + length * way)) for length in (near, far))
+    middle = 0.5 * (domain.lower + domain.upper)
+    first, second = (judge(domain, *(middle + length * way)) for length in (near, far))
     assert first.distance <= second.distance + 1e-9
     assert ORDER.index(first.trust) <= ORDER.index(second.trust)
 
 
 def test_the_summary_of_several_conditions():
     conditions = np.array([[20.0, 40.0], [35.0, 40.0], [20.0, 80.0]])
-    assert DOMAIN.place(conditions[:1]).summary() == DOMAIN.place(conditions[[0, 0]]).summary() == "inside"
-    assert DOMAIN.place(conditions).summary().startswith("2 of 3 conditions are extrapolated; the farthest: ")
-    assert "altitude_km=80" in DOMAIN.place(conditions).summary()
+    assert BOX.place(conditions[:1]).summary() == BOX.place(conditions[[0, 0]]).summary() == "inside"
+    assert BOX.place(conditions).summary().startswith("2 of 3 conditions are extrapolated; the farthest: ")
+    assert "altitude_km=80" in BOX.place(conditions).summary()
 
 
 def test_limits_that_the_training_runs_break_do_not_count():
@@ -128,21 +139,30 @@ def test_a_limit_on_one_side():
 
 
 def test_a_place_holds_all_that_a_prediction_needs():
-    domain = replace(BOX, inputs=np.log)
-    place = domain.place(np.array([[20.0, 40.0], [35.0, 40.0], [50.0, 70.0]]))
+    place = replace(BOX, novelty=to_nearest, usual=1.0).place(np.array([[20.0, 40.0], [35.0, 40.0], [50.0, 70.0]]))
     np.testing.assert_array_equal(place.outside, [False, True, True])
-    np.testing.assert_allclose(place.nearest, [[20, 40], [30, 40], [30, 60]])
     np.testing.assert_allclose(place.distance, [0, 0.25, np.hypot(1.0, 0.25)])
-    np.testing.assert_allclose(place.displacement[1], [np.log(35 / 30) / np.log(3), 0], atol=1e-12)
+    np.testing.assert_allclose(place.beyond[2], [0, 1.0, 0, 0.25])
+    np.testing.assert_allclose(place.novelty, to_nearest(place.conditions))
     assert [verdict.trust for verdict in place.verdicts] == ORDER
     assert place.refused is place.verdicts[2]
-    assert domain.place(place.nearest).refused is None
 
 
-def test_a_condition_that_the_inputs_cannot_take_is_refused_before_they_see_it():
+def test_a_condition_that_the_model_cannot_take_is_refused_before_it_is_asked():
     def fussy(conditions):
         assert (conditions > 0).all()
-        return np.log(conditions)
+        return np.zeros(len(conditions))
 
-    domain = replace(BOX, inputs=fussy, limits=LIMITS)
-    assert "altitude_km=-1 is outside 0..86" in domain.place(np.array([[20.0, -1.0]])).summary()
+    place = replace(BOX, novelty=fussy, limits=LIMITS).place(np.array([[20.0, -1.0], [41.0, 40.0]]))
+    assert "altitude_km=-1 is outside 0..86" in place.verdicts[0].reason
+    with pytest.raises(AssertionError):
+        _ = place.novelty
+
+
+@pytest.mark.parametrize("n_runs", [12, 25, 200])
+def test_few_conditions_drawn_as_the_runs_were_are_more_novel_than_is_usual(n_runs):
+    """Novelties of all kinds of distributions, of runs left out and of conditions to come."""
+    rng = np.random.default_rng(n_runs)
+    for draw in (rng.normal, rng.uniform, rng.exponential):
+        more = [np.mean(np.abs(draw(size=200)) > most_usual(np.abs(draw(size=n_runs)))) for _ in range(100)]
+        assert np.mean(more) <= 0.05

@@ -7,10 +7,11 @@ from sureflow.errors import SureflowError
 from sureflow.predictive import Predictive
 from sureflow.uq.domain import TrainingDomain
 from sureflow.uq.folds import (
+    Predicted,
+    blocks_of_runs,
     held_out_predictions,
     joined,
     random_folds,
-    shown_sides,
     side_folds,
     side_predictions,
     unseen_predictions,
@@ -26,7 +27,7 @@ def runs(conditions: np.ndarray = GRID) -> Runs:
 
 
 def domain_of(training: Runs) -> TrainingDomain:
-    return TrainingDomain(training.parameter_names, training.parameters)
+    return TrainingDomain(training.parameter_names, training.parameters, novelty=lambda at: at[:, 1])
 
 
 class MeanOfTraining:
@@ -50,8 +51,21 @@ def unit(fields, conditions):
     return np.full((len(conditions), 2, 1), 2.0)
 
 
+def left_out(training: Runs, fit=MeanOfTraining):
+    """Predictions of folds by models that are fitted again."""
+
+    def leave_out(folds):
+        for fold in folds:
+            model, cases = fit(training.select(~fold.left_out)), np.flatnonzero(fold.left_out)
+            for block in blocks_of_runs(training.select(cases)):
+                conditions = training.parameters[cases[block]]
+                yield Predicted(fold, cases[block], model(conditions), conditions[:, 1])
+
+    return leave_out
+
+
 def held_out(training: Runs, folds, **others):
-    return held_out_predictions(MeanOfTraining, training, folds, domain_of(training), unit, **others)
+    return held_out_predictions(left_out(training), training, folds, domain_of(training), unit, **others)
 
 
 def test_every_run_is_left_out_once_and_always_in_the_same_fold():
@@ -59,7 +73,6 @@ def test_every_run_is_left_out_once_and_always_in_the_same_fold():
     np.testing.assert_array_equal(sum(fold.left_out.astype(int) for fold in folds), 1)
     for one, again in zip(folds, random_folds(25, folds=10), strict=True):
         np.testing.assert_array_equal(one.left_out, again.left_out)
-        assert one.predicted is one.left_out
 
 
 def test_sides_are_left_out_in_several_depths():
@@ -71,25 +84,7 @@ def test_sides_are_left_out_in_several_depths():
         outermost = grid[of_side[0].left_out][:, side // 2]
         assert (outermost == (10 if side % 2 else 0)).all()
         for fold in of_side:
-            np.testing.assert_array_equal(fold.predicted, fold.left_out)
             assert np.ptp(grid[~fold.left_out], axis=0).max() == 10
-
-
-def test_runs_between_two_sides_are_left_out_but_not_predicted():
-    """Without the last row and its neighbors in a corner, the corner run lies beyond two sides of the others."""
-    kept = GRID[~((GRID[:, 0] == 3) & (GRID[:, 1] == 4))]
-    (fold,) = side_folds(TrainingDomain(("a", "b"), kept), (0.05,))[1]
-    assert fold.left_out.sum() == 5
-    assert fold.predicted.sum() == 4
-    assert not fold.predicted[-1]
-
-
-def test_which_side_a_displacement_shows():
-    displacement = np.array([[0.0, 0.0], [0.2, 0.01], [0.0, -0.2], [0.1, 0.1]])
-    expected = np.zeros((4, 4), bool)
-    expected[1, 1] = expected[2, 2] = True
-    np.testing.assert_array_equal(shown_sides(displacement), expected)
-    assert shown_sides(np.empty((0, 3))).shape == (0, 6)
 
 
 def test_constant_parameters_have_no_sides_and_few_runs_no_folds():
@@ -103,27 +98,26 @@ def test_constant_parameters_have_no_sides_and_few_runs_no_folds():
         held_out(runs(GRID[:3]), random_folds(3))
 
 
-def test_errors_are_those_of_a_model_of_the_other_runs():
+def test_errors_and_bars_are_those_of_a_model_of_the_other_runs_at_the_condition_itself():
     training = runs()
     ((fold,),) = [side_folds(domain_of(training), (0.05,))[1]]
     found = held_out(training, [fold])
     others, truth = training.array()[~fold.left_out], training.array()[fold.left_out]
     np.testing.assert_allclose(np.stack(found.error), (others.mean(axis=0) - truth) / 2.0)
-    np.testing.assert_allclose(np.stack(found.std), 4.0 / 2.0)  # at a=3, the nearest inside, in units of 2
-    np.testing.assert_allclose(found.displacement, np.tile([0.25, 0.0], (5, 1)), atol=1e-12)
-    np.testing.assert_allclose(found.position[:, 0], 1.0)
-    np.testing.assert_allclose(found.distance, 0.25)
+    np.testing.assert_allclose(np.stack(found.std), 5.0 / 2.0)  # at a=4, in units of 2
+    np.testing.assert_allclose(found.beyond, np.tile([0.0, 0.25, 0.0, 0.0], (5, 1)))
+    np.testing.assert_array_equal(found.run, np.flatnonzero(fold.left_out))
+    np.testing.assert_array_equal(found.novelty, training.parameters[fold.left_out, 1])
 
 
-def test_a_run_inside_the_hull_is_predicted_once():
-    unseen, models = runs(np.array([[1.5, 2.0], [6.0, 2.0]])), MeanOfTraining(runs())
-    found = unseen_predictions(models, unseen, domain_of(runs()), unit)
-    np.testing.assert_allclose(np.concatenate(models.asked), [[1.5, 2], [6, 2], [4, 2]])
-    np.testing.assert_allclose([std[0, 0] for std in found.std], [2.5 / 2, 5.0 / 2])
-    silent = MeanOfTraining(runs(), bars=False)
-    found = unseen_predictions(silent, unseen, domain_of(runs()), unit)
-    assert len(silent.asked) == 1
-    assert (np.stack(found.std) == 1).all()
+def test_runs_that_the_model_has_not_seen_are_predicted_once():
+    unseen, model = runs(np.array([[1.5, 2.0], [6.0, 2.0]])), MeanOfTraining(runs())
+    found = unseen_predictions(model, unseen, domain_of(runs()), unit)
+    np.testing.assert_allclose(np.concatenate(model.asked), [[1.5, 2], [6, 2]])
+    np.testing.assert_allclose([std[0, 0] for std in found.std], [2.5 / 2, 7.0 / 2])
+    np.testing.assert_allclose(found.beyond, [[0, 0, 0, 0], [0, 0.5, 0, 0]])
+    silent = unseen_predictions(MeanOfTraining(runs(), bars=False), unseen, domain_of(runs()), unit)
+    assert (np.stack(silent.std) == 1).all()
 
 
 def test_runs_that_are_left_out_never_reach_the_fit():
@@ -138,7 +132,7 @@ def test_runs_that_are_left_out_never_reach_the_fit():
         seen.append(np.isfinite(kept.array()).all())
         return MeanOfTraining(kept)
 
-    found = held_out_predictions(fit, training, [fold], domain_of(training), unit)
+    found = held_out_predictions(left_out(training, fit), training, [fold], domain_of(training), unit)
     assert np.isnan(np.stack(found.error)).all()
     assert seen == [True]
 
@@ -151,6 +145,7 @@ def test_quantities_of_interest_are_seen_through_the_same_folds():
 
     found = held_out(training, random_folds(25, folds=5), observe=observe).quantities()
     assert np.stack(found.error).shape == (25, 2, 1)
+    np.testing.assert_allclose(np.stack(found.std)[:, 0, 0], np.maximum(found.novelty, 0.2))
     fold = random_folds(25, folds=5)[0]
     values = training.array()
     predicted = observe(values[~fold.left_out], None).mean(axis=0)
@@ -164,15 +159,18 @@ def test_a_quantity_that_the_prediction_cannot_give_is_wrong_by_all_of_it():
 
 
 def test_sides_come_one_after_the_other():
-    training, refits = runs(), []
+    training, asked = runs(), []
+
+    def leave_out(folds):
+        asked.append(len(folds))
+        return left_out(training)(folds)
+
     folds = side_folds(domain_of(training), (0.05, 0.3))
-    sides = side_predictions(
-        MeanOfTraining, training, folds, domain_of(training), unit, on_fold=lambda: refits.append(1)
-    )
+    sides = side_predictions(leave_out, training, folds, domain_of(training), unit)
     side, first = next(sides)
-    assert (side, len(first), len(refits)) == (0, 5 + 10, 2)
+    assert (side, len(first), asked) == (0, 5 + 10, [2])
     assert [side for side, _ in sides] == [1, 2, 3]
-    assert len(refits) == 8
+    assert asked == [2, 2, 2, 2]
 
 
 def test_a_few_conditions_at_a_time_and_files_give_the_same(monkeypatch):
@@ -189,8 +187,8 @@ def test_a_few_conditions_at_a_time_and_files_give_the_same(monkeypatch):
 
 def test_selecting_and_joining_copies_no_field():
     found = held_out(runs(), random_folds(25, folds=5))
-    again = joined([found.select(np.array([3, 1])), found.select(found.distance > 0)])
+    again = joined([found.select(np.array([3, 1])), found.select(found.novelty > 2)])
     assert again.error[0] is found.error[3]
-    assert len(again) == 2 + np.count_nonzero(found.distance)
-    np.testing.assert_array_equal(again.position[:2], found.position[[3, 1]])
+    assert len(again) == 2 + np.count_nonzero(found.novelty > 2)
+    np.testing.assert_array_equal(again.beyond[:2], found.beyond[[3, 1]])
     assert np.shares_memory(found.variables(slice(0, 1)).std[0], found.std[0])

@@ -8,7 +8,7 @@ import typer
 from sureflow.cli.remarks import begin
 
 if TYPE_CHECKING:
-    from sureflow.uq.bars import Calibration
+    from sureflow.uq.bars import ErrorBars
 
 
 def calibrate(
@@ -56,7 +56,7 @@ def calibrate(
     out.print(reach(fitted.calibration.fields.reach))
 
 
-def intervals(fields: "Calibration", names: tuple[str, ...]) -> str:
+def intervals(fields: "ErrorBars", names: tuple[str, ...]) -> str:
     """How wide the intervals are, or why there are none."""
     import math
 
@@ -64,8 +64,8 @@ def intervals(fields: "Calibration", names: tuple[str, ...]) -> str:
         shares = ", ".join(f"{name} {factor:.2f}" for name, factor in zip(names, fields.factors[0.9], strict=True))
         return f"90 % intervals reach, in standard deviations: {shares} (1.64 for a Gaussian)"
     return (
-        "too few held-out runs inside the training hull for 90 % intervals: 9 are needed, 18 where the model has not seen "
-        "them, since half of those shape the bars"
+        "too few held-out runs for 90 % intervals: 9 are needed, 18 where the model has not seen them, since half of those "
+        "shape the bars"
     )
 
 
@@ -74,6 +74,6 @@ def reach(share: float) -> str:
     if share:
         return f"conditions farther outside than {share:.0%} of the training ranges are refused"
     return (
-        "conditions outside the training hull are refused: how bars grow there is learned from the training runs, by a "
+        "conditions outside the training ranges are refused: how bars grow there is learned from the training runs, by a "
         "model that is quick to fit again"
     )

@@ -137,8 +137,12 @@ class Header:
     @property
     def limits(self) -> dict[str, tuple[float, float]]:
         """Beyond what nothing is answered, by parameter: its declared range, or else where the free stream is known."""
-        declared = {item.name: item.range for item in self.parameters if item.low is not None or item.high is not None}
-        return {**(self.stream.limits if self.stream else {}), **declared}
+        return {**(self.stream.limits if self.stream else {}), **self.declared}
+
+    @property
+    def declared(self) -> dict[str, tuple[float, float]]:
+        """The declared ranges, by parameter."""
+        return {item.name: item.range for item in self.parameters if item.low is not None or item.high is not None}
 
     def free_streams(self, parameters: Conditions) -> list[FreeStream] | None:
         """The free stream at conditions of these parameters; None where it or the gas is unknown."""

@@ -5,7 +5,9 @@ import numpy as np
 from sureflow.explore.closed_forms import FORMS, Form
 from sureflow.explore.program import Program, Value, join
 from sureflow.explore.transforms import PAGE_STREAMS, TRANSFORMS, FieldUnits
+from sureflow.models.contract import typical_distance
 from sureflow.surrogate.model import Surrogate
+from sureflow.uq.bars import LEAST_NOVELTY
 
 
 def has_closed_form(surrogate: Surrogate) -> bool:
@@ -18,15 +20,18 @@ def closed_program(surrogate: Surrogate) -> Program:
     program = Program()
     parameters = program.parameters()
     form, units = _normalized(surrogate, parameters)
-    std = _bars(surrogate, form)
+    assert form.novelty is not None
+    std = _bars(surrogate, form, form.novelty)
     mean, size = _physical(surrogate, form.mean, units)
-    program.name(mean=mean)
+    program.name(mean=mean, novelty=form.novelty)
     if std is not None:
         program.name(std=std * size)
     if surrogate.observer is not None:
         program.name(stream=_stream(surrogate, parameters))
         if surrogate.calibration is not None and surrogate.calibration.quantities is not None:
-            program.name(quantity_std=program.constant(surrogate.calibration.quantities.scale[:, 0]))
+            quantities = surrogate.calibration.quantities
+            size = form.novelty.at_least(LEAST_NOVELTY) ** quantities.quantity_growth
+            program.name(quantity_std=size * program.constant(quantities.scale[:, 0]))
     return program
 
 
@@ -42,13 +47,16 @@ def _normalized(surrogate: Surrogate, parameters: Value) -> tuple[Form, FieldUni
     inputs, units = TRANSFORMS[predictor.scaling.name](predictor.scaling, parameters, surrogate.parameter_names)
     standard = predictor.normalizer.inputs
     constant = parameters.program.constant
-    return FORMS[surrogate.settings.name](
-        predictor.fitted, (inputs - constant(standard.mean)) / constant(standard.std)
-    ), units
+    normalized = (inputs - constant(standard.mean)) / constant(standard.std)
+    form = FORMS[surrogate.settings.name](predictor.fitted, normalized)
+    if form.novelty is None:
+        runs = standard.forward(predictor.scaling.inputs(surrogate.domain.parameters))
+        form = form._replace(novelty=normalized.distance(runs).smallest() * (1 / typical_distance(runs)))
+    return form, units
 
 
-def _bars(surrogate: Surrogate, form: Form) -> Value | None:
-    """Standard deviation in normalized space."""
+def _bars(surrogate: Surrogate, form: Form, novelty: Value) -> Value | None:
+    """Standard deviation in normalized space, in the form that it has inside the training domain."""
     if not form.parts:
         return None
     first, *others = (part**2 for part in form.parts.values())
@@ -57,7 +65,9 @@ def _bars(surrogate: Surrogate, form: Form) -> Value | None:
     own = first.root()
     if surrogate.calibration is None:
         return own
-    return own * own.program.constant(np.ones(1)).rows(surrogate.calibration.fields.scale[None], relative=True)
+    fitted = surrogate.calibration.fields
+    grown = novelty.at_least(LEAST_NOVELTY) ** fitted.field_growth
+    return own * grown.rows(np.asarray(fitted.scale)[None], relative=True)
 
 
 def _physical(surrogate: Surrogate, mean: Value, units: FieldUnits) -> tuple[Value, Value]:

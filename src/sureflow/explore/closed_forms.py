@@ -19,6 +19,7 @@ class Form(NamedTuple):
 
     mean: Value
     parts: Mapping[str, Value]
+    novelty: Value | None = None  # where the model measures it in its own way
 
 
 # By the name of the model: the fitted model and its inputs in, the form out.
@@ -36,7 +37,7 @@ def interpolation(fitted: Any, inputs: Value) -> Form:
     shares = ((nearest**2 - away**2) / (width**2) * 0.5).exponential()
     variance = (shares / shares.sum()).rows(np.asarray(fitted.residuals, float) ** 2, relative=True)
     mean = terms.times(fitted.inverse[:, :n_runs]).rows(fitted.fields)
-    return Form(mean, {EPISTEMIC: variance.root() * power})
+    return Form(mean, {EPISTEMIC: variance.root() * power}, power * (1 / fitted._typical_power))
 
 
 def pod_gp(fitted: Any, inputs: Value) -> Form:
@@ -46,7 +47,8 @@ def pod_gp(fitted: Any, inputs: Value) -> Form:
     one, scale = x.program.constant(np.ones(1)), x.program.constant(fitted.scale)
     mean = join(one, location * scale).rows(np.concatenate([fitted.mean[None], fitted.modes]))
     epistemic = (variance * scale**2).rows(fitted.modes**2, relative=True).root()
-    return Form(mean, {EPISTEMIC: epistemic, DISCREPANCY: one.rows(fitted._discrepancy[None], relative=True)})
+    parts = {EPISTEMIC: epistemic, DISCREPANCY: one.rows(fitted._discrepancy[None], relative=True)}
+    return Form(mean, parts, (variance * scale**2).sum().root() * (1 / fitted._typical_deviation))
 
 
 def pod_deeponet(fitted: Any, inputs: Value) -> Form:

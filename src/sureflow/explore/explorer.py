@@ -126,7 +126,11 @@ def described(surrogate: Surrogate, packing: Packing) -> dict[str, Any]:
         "domain": {
             "names": surrogate.parameter_names,
             "reach": surrogate.trusted_domain.reach,
-            "box": [{"low": low, "high": high} for low, high in zip(domain.lower, domain.upper, strict=True)],
+            "usual": surrogate.trusted_domain.usual,
+            "box": [
+                {"low": low, "high": high, "width": width}
+                for low, high, width in zip(*domain.ranges, domain.width, strict=True)
+            ],
         },
         "colors": {"names": COLORS, "bytes": base64.b64encode(palette.tobytes()).decode()},
     }

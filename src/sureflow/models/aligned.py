@@ -36,6 +36,7 @@ from sureflow.models.kernels import (
     drawn_fields,
     inverse_system,
     is_flat,
+    left_out_powers,
     nearby,
     power_function,
     prior,
@@ -88,6 +89,9 @@ class Aligned(FittedModel):
     def novelty(self, inputs: Inputs, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " case"]:
         """The power function, over its median at runs left out one at a time."""
         return self._power(self._used(inputs)) / self._typical_power
+
+    def left_out_novelty(self, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " run"]:
+        return left_out_powers(self.inverse[: len(self.nodes), : len(self.nodes)]) / self._typical_power
 
     @on_one_thread
     def leave_out(self, groups: Groups) -> LeftOut:

@@ -135,8 +135,11 @@ class FittedModel(ABC):
 
         Without better knowledge, the distance to the nearest run over the median of that between runs.
         """
-        between = cdist(runs, runs) + np.diag(np.full(len(runs), np.inf))
-        return cdist(inputs, runs).min(axis=1) / np.median(between.min(axis=1))
+        return cdist(inputs, runs).min(axis=1) / typical_distance(runs)
+
+    def left_out_novelty(self, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " run"]:
+        """The novelty of every run to the model of the others."""
+        return _to_nearest_other(runs) / typical_distance(runs)
 
     def leave_out(self, groups: Groups) -> LeftOut:
         """The runs of every group as predicted without that group."""
@@ -170,6 +173,15 @@ class FittedModel(ABC):
         if names != set(arrays):
             raise SureflowError(f"{cls.__name__} has the arrays {sorted(names)}; found: {sorted(arrays)}")
         return cls(**arrays)
+
+
+def typical_distance(runs: Float[np.ndarray, "run parameter"]) -> float:
+    """The median distance between a run and its nearest other."""
+    return float(np.median(_to_nearest_other(runs)))
+
+
+def _to_nearest_other(runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " run"]:
+    return (cdist(runs, runs) + np.diag(np.full(len(runs), np.inf))).min(axis=1)
 
 
 class ModelSettings(ABC):

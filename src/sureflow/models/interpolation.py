@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.spatial.distance import cdist
 
 from sureflow import scratch
 from sureflow.errors import SureflowError
@@ -38,6 +39,7 @@ from sureflow.models.kernels import (
     inverse_system,
     is_flat,
     learned_scales,
+    left_out_powers,
     nearby,
     power_function,
     terms,
@@ -93,6 +95,9 @@ class Interpolation(FittedModel):
     def novelty(self, inputs: Inputs, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " case"]:
         """The power function, over its median at runs left out one at a time."""
         return self._power(self._used(inputs)) / self._typical_power
+
+    def left_out_novelty(self, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " run"]:
+        return left_out_powers(self.inverse[: len(self.nodes), : len(self.nodes)]) / self._typical_power
 
     @on_one_thread
     def leave_out(self, groups: Groups) -> LeftOut:

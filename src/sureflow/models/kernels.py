@@ -125,9 +125,14 @@ def prior(logarithms: np.ndarray, n_runs: int) -> float:
     return 0.5 * float(np.sum((logarithms / WIDTH) ** 2)) / n_runs
 
 
+def left_out_powers(inner: Float[np.ndarray, "run run"]) -> Float[np.ndarray, " run"]:
+    """The power function of all other runs at every run, from the runs' block of A^-1."""
+    return np.sqrt(1.0 / np.maximum(np.diag(inner), np.finfo(float).eps))
+
+
 def typical_power(inner: Float[np.ndarray, "run run"]) -> float:
     """The median of the power function at runs left out one at a time, from their block of A^-1."""
-    return float(np.sqrt(np.median(1.0 / np.maximum(np.diag(inner), np.finfo(float).eps))))
+    return float(np.median(left_out_powers(inner)))
 
 
 def _few(n_runs: int) -> np.ndarray:

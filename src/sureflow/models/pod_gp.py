@@ -78,6 +78,9 @@ class PodGP(FittedModel):
         """The standard deviation of the field without noise, over its median at runs left out one at a time."""
         return np.linalg.norm(self._coefficients(inputs)[1], axis=1) / self._typical_deviation
 
+    def left_out_novelty(self, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " run"]:
+        return self._left_out_deviation / self._typical_deviation
+
     def leave_out(self, groups: Groups) -> LeftOut:
         """With basis, lengths, amplitudes and noise as they are; see `_without` for the coefficients."""
         found = [self._without(np.asarray(group)) for group in groups]
@@ -122,8 +125,13 @@ class PodGP(FittedModel):
 
     @cached_property
     def _typical_deviation(self) -> float:
+        return float(np.median(self._left_out_deviation)) or 1.0
+
+    @cached_property
+    def _left_out_deviation(self) -> Float[np.ndarray, " run"]:
+        """The standard deviation of the field without noise at every run, to the processes of the others."""
         deviation = np.concatenate([self._without(np.array([run]))[1] for run in range(len(self.inputs))])
-        return float(np.median(np.linalg.norm(deviation, axis=1))) or 1.0
+        return np.linalg.norm(deviation, axis=1)
 
     @property
     def has_samples(self) -> bool:

@@ -24,7 +24,7 @@ from sureflow.models.contract import ModelSettings, Sizes, require_fitting
 from sureflow.models.network import network_axis
 from sureflow.surrogate.learning import CHECKPOINT
 from sureflow.surrogate.legacy import load_version1
-from sureflow.surrogate.model import StoredFile, Surrogate
+from sureflow.surrogate.model import StoredFile, Surrogate, domain_of
 from sureflow.surrogate.model_folder import alone_in, settle, stage
 from sureflow.surrogate.numbers import NumberFacts, RunNumbers
 from sureflow.surrogate.observe import QUANTITIES, known_quantities
@@ -32,14 +32,14 @@ from sureflow.surrogate.predictor import Predictor
 from sureflow.surrogate.space import Space
 from sureflow.surrogate.specification import Specification
 from sureflow.tensorfile import map_tensors, write_tensors
-from sureflow.uq.bars import Calibration, CalibrationFacts, Calibrations
-from sureflow.uq.domain import TrainingDomain
+from sureflow.uq.bars import Calibration, CalibrationFacts, Calibrations, ErrorBars
+from sureflow.uq.hull import HullCalibration, HullFacts
 from sureflow.validation import Section, read_json, shortened, validated
 
 MANIFEST = "model.json"
 ARRAYS, BARS = "weights", "calibration"  # what the names of the two files of arrays begin with
 SCHEMA = "sureflow-model"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 EVENTS, EXPERIMENT, PROVENANCE = "events.jsonl", "experiment.toml", "provenance.json"
 DESCRIBING = (EXPERIMENT, PROVENANCE)
 IN_PROGRESS = (CHECKPOINT, f".{EVENTS}")  # of a training that has not ended
@@ -86,8 +86,8 @@ class BarFacts(Section):
     """Calibrations, as far as arrays do not say them."""
 
     file: ArrayFile
-    fields: CalibrationFacts
-    quantities: CalibrationFacts | None = None
+    fields: CalibrationFacts | HullFacts
+    quantities: CalibrationFacts | HullFacts | None = None
 
 
 class Manifest(Section):
@@ -213,7 +213,7 @@ def _load(folder: Path, content: dict[str, Any]) -> Surrogate:
             predictor=_predictor(manifest, _space(manifest, groups["space"], folder), groups["model"]),
             header=header,
             field_scale=_standard(manifest.field_scale),
-            domain=TrainingDomain(header.parameter_names, parameters, limits=header.limits),
+            domain=domain_of(header, parameters),
             data_checksum=manifest.data_checksum,
             calibration=_load_bars(manifest, folder),
             numbers=RunNumbers.restore(manifest.numbers, groups["numbers"]) if manifest.numbers else None,
@@ -331,15 +331,23 @@ def _load_bars(manifest: Manifest, folder: Path) -> Calibrations | None:
     path = folder / facts.file.name
     refuse_link(path)
     groups = grouped(map_tensors(path, facts.file.checksum), path)
-    sides = 2 * len(manifest.header.parameters)
-    sizes = {"side": sides, "variable": len(manifest.header.fields), "point": manifest.mesh.points}
-    require_fitting(Calibration, groups["fields"], **sizes)
-    fields = Calibration.restore(facts.fields, groups["fields"])
+    n_fields, n_points = len(manifest.header.fields), manifest.mesh.points
+    fields = _restored(manifest, facts.fields, groups["fields"], variable=n_fields, point=n_points)
     if facts.quantities is None:
         return Calibrations(fields)
     count = _count_quantities(manifest.header, groups["quantities"])
-    require_fitting(Calibration, groups["quantities"], side=sides, variable=count, point=1)
-    return Calibrations(fields, Calibration.restore(facts.quantities, groups["quantities"]))
+    quantities = _restored(manifest, facts.quantities, groups["quantities"], variable=count, point=1)
+    return Calibrations(fields, quantities)
+
+
+def _restored(
+    manifest: Manifest, facts: CalibrationFacts | HullFacts, arrays: Mapping[str, np.ndarray], **sizes: int
+) -> ErrorBars:
+    if isinstance(facts, HullFacts):
+        require_fitting(HullCalibration, arrays, side=2 * len(manifest.header.parameters), **sizes)
+        return HullCalibration.restore(facts, arrays)
+    require_fitting(Calibration, arrays, taught=len(facts.taught), **sizes)
+    return Calibration.restore(facts, arrays)
 
 
 def _count_quantities(header: Header, arrays: Mapping[str, np.ndarray]) -> int:

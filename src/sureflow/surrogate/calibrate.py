@@ -1,6 +1,6 @@
 """Calibration of a surrogate by runs that it has not seen."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,13 +8,19 @@ from jaxtyping import Bool
 
 from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
+from sureflow.predictive import Predictive
 from sureflow.surrogate.learning import fit_predictor
 from sureflow.surrogate.matching import in_training_order, matched, trained_runs
 from sureflow.surrogate.model import Surrogate
 from sureflow.uq.bars import Calibrations
 from sureflow.uq.fit_bars import FEWEST_HELD_OUT, fit_calibrations
 from sureflow.uq.folds import (
-    Predict,
+    DEPTHS,
+    FOLDS,
+    Fold,
+    LeaveOut,
+    Predicted,
+    blocks_of_runs,
     fewest_to_fit,
     held_out_predictions,
     random_folds,
@@ -23,7 +29,14 @@ from sureflow.uq.folds import (
     unseen_predictions,
 )
 
-Progress = Callable[[int, int], None]  # refits done, refits in all
+Progress = Callable[[int, int], None]  # folds done, folds in all
+
+# Up to so many runs are left out one at a time where that takes no refit; of more, in so many folds.
+ONE_BY_ONE, CLOSED_FORM_FOLDS = 60, 20
+# Refits that sides may take altogether: in many parameters they are left out in fewer depths.
+MOST_SIDE_REFITS = 24
+# Bytes of the predictions that a model in closed form makes at once.
+LEFT_OUT_AT_ONCE = 1 << 28
 
 
 class CannotCalibrate(SureflowError):
@@ -80,8 +93,8 @@ def calibrate(
 ) -> Surrogate:
     """The same model with calibrated bars, from `runs` alone: see `calibration_runs` for which of them count how.
 
-    With unseen runs the conformal guarantee is a theorem, inside the hull. Sides of the training domain are left out in
-    either case where the model is quick to fit again and its training runs are given.
+    With unseen runs the conformal guarantee is a theorem. Sides of the training domain are left out in either case where the
+    model can do without some of its training runs and these are given.
     """
     runs = matched(runs, surrogate)
     chosen = calibration_runs(surrogate, runs, folds=folds)
@@ -89,32 +102,105 @@ def calibrate(
     _require_same_runs(surrogate, training)
     unseen.require_finite()
     observer = surrogate.observer if quantities else None
-    domain = surrogate.seen_domain
-    sides = side_folds(domain) if _can_refit(surrogate, training) else {}
-    everyone = random_folds(len(training), fewest_to_fit(len(domain.names))) if chosen.by_folds else []
-    done, total = 0, len(everyone) + sum(map(len, sides.values()))
-
-    def on_fold() -> None:
-        nonlocal done
-        done += 1
-        on_refit(done, total)
-
-    fit = refit(surrogate)
+    domain, unit = surrogate.seen_domain, surrogate.predictor.unit
+    sides = _sides(surrogate) if len(training) == len(domain.parameters) else {}
+    everyone = _everyone(surrogate) if chosen.by_folds else []
+    leave_out = _leave_out(surrogate, training, len(everyone) + sum(map(len, sides.values())), on_refit)
     if chosen.by_folds:
-        held_out = held_out_predictions(fit, training, everyone, domain, surrogate.predictor.unit, observer, on_fold)
+        held_out = held_out_predictions(leave_out, training, everyone, domain, unit, observer)
     else:
-        held_out = unseen_predictions(surrogate.predictor, unseen, domain, surrogate.predictor.unit, observer)
-    left_out = side_predictions(fit, training, sides, domain, surrogate.predictor.unit, observer, on_fold)
-    fitted = fit_calibrations(held_out, left_out, exact=not chosen.by_folds)
+        held_out = unseen_predictions(surrogate.predictor, unseen, domain, unit, observer)
+    left_out = side_predictions(leave_out, training, sides, domain, unit, observer)
+    fitted = fit_calibrations(held_out, left_out, surrogate.space.around, exact=not chosen.by_folds)
     return replace(surrogate, calibration=_noting(fitted, unseen))
+
+
+def _everyone(surrogate: Surrogate) -> list[Fold]:
+    """Folds in which every training run is left out once."""
+    n_runs, n_parameters = surrogate.domain.parameters.shape
+    count = FOLDS
+    if surrogate.settings.capabilities.leaves_out:
+        count = n_runs if n_runs <= ONE_BY_ONE else CLOSED_FORM_FOLDS
+    return random_folds(n_runs, fewest_to_fit(n_parameters), count)
+
+
+def _sides(surrogate: Surrogate) -> dict[int, list[Fold]]:
+    """Folds that leave out sides of the training domain, where the model can do without them."""
+    capabilities, domain = surrogate.settings.capabilities, surrogate.domain
+    if capabilities.leaves_out:
+        return side_folds(domain)
+    if not capabilities.refits_quickly:
+        return {}
+    depths = DEPTHS
+    while len(depths) > 1 and 2 * len(domain.names) * len(depths) > MOST_SIDE_REFITS:
+        depths = depths[1:]
+    return side_folds(domain, depths)
+
+
+def _leave_out(surrogate: Surrogate, training: Runs, total: int, on_refit: Progress) -> LeaveOut:
+    """Predictions of training runs by models of the others: in closed form where the model has one, else by fitting again."""
+    done = 0
+    ways = _in_closed_form if surrogate.settings.capabilities.leaves_out else _by_refits
+
+    def leave_out(folds: Sequence[Fold]) -> Iterator[Predicted]:
+        nonlocal done
+        for batch in ways(surrogate, training, folds):
+            yield from batch
+            done += 1
+            on_refit(min(done, total), total)
+
+    return leave_out
+
+
+def _by_refits(surrogate: Surrogate, training: Runs, folds: Sequence[Fold]) -> Iterator[Iterator[Predicted]]:
+    """Fold by fold; scaling, normalizer and basis are fitted again."""
+
+    def predicted(fold: Fold) -> Iterator[Predicted]:
+        kept, cases = training.select(~fold.left_out), np.flatnonzero(fold.left_out)
+        model = fit_predictor(kept, surrogate.spec)
+        for block in blocks_of_runs(training.select(cases)):
+            conditions = training.parameters[cases[block]]
+            yield Predicted(fold, cases[block], model(conditions), model.novelty(conditions, kept.parameters))
+
+    return map(predicted, folds)
+
+
+def _in_closed_form(surrogate: Surrogate, training: Runs, folds: Sequence[Fold]) -> Iterator[Iterator[Predicted]]:
+    """Fold by fold, with the scaling, normalizer and basis of all runs."""
+    predictor, size = surrogate.predictor, 8 * int(np.prod(training.fields.shape[1:]))
+
+    def predicted(
+        fold: Fold, mean: np.ndarray, parts: dict[str, np.ndarray], novelty: np.ndarray
+    ) -> Iterator[Predicted]:
+        cases = np.flatnonzero(fold.left_out)
+        for block in blocks_of_runs(training.select(cases)):
+            some = Predictive(mean[block], {name: part[block] for name, part in parts.items()})
+            runs = cases[block]
+            yield Predicted(fold, runs, predictor.physical(some, training.parameters[runs]), novelty[block])
+
+    def batches() -> Iterator[list[Fold]]:
+        batch: list[Fold] = []
+        for fold in folds:
+            if batch and size * sum(int(one.left_out.sum()) for one in (*batch, fold)) > LEFT_OUT_AT_ONCE:
+                yield batch
+                batch = []
+            batch.append(fold)
+        yield batch
+
+    for batch in batches():
+        found = predictor.fitted.leave_out([np.flatnonzero(fold.left_out) for fold in batch])
+        start = 0
+        for fold in batch:
+            rows = slice(start, start := start + int(fold.left_out.sum()))
+            parts = {name: np.asarray(part)[rows] for name, part in found.predictive.parts.items()}
+            yield predicted(fold, np.asarray(found.predictive.mean)[rows], parts, found.novelty[rows])
 
 
 def _noting(fitted: Calibrations, unseen: Runs) -> Calibrations:
     """With the conditions of runs that were not trained on: no test may use them."""
     conditions = tuple(map(tuple, unseen.parameters.tolist()))
-    fields = replace(fitted.fields, conditions=conditions)
-    quantities = None if fitted.quantities is None else replace(fitted.quantities, conditions=conditions)
-    return Calibrations(fields, quantities)
+    quantities = None if fitted.quantities is None else fitted.quantities.noting(conditions)
+    return Calibrations(fitted.fields.noting(conditions), quantities)
 
 
 def _require_same_runs(surrogate: Surrogate, training: Runs) -> None:
@@ -125,13 +211,3 @@ def _require_same_runs(surrogate: Surrogate, training: Runs) -> None:
             f"(checksum {training.checksum[:12]}, the model's {surrogate.data_checksum[:12]}): give the store of its "
             "training runs, or one without these conditions"
         )
-
-
-def refit(surrogate: Surrogate) -> Callable[[Runs], Predict]:
-    """Models of the same kind as the surrogate, of other runs: scaling, normalizer and basis are fitted again."""
-    return lambda training: fit_predictor(training, surrogate.spec)
-
-
-def _can_refit(surrogate: Surrogate, training: Runs) -> bool:
-    complete = len(training) == len(surrogate.domain.parameters)
-    return complete and surrogate.settings.capabilities.refits_quickly

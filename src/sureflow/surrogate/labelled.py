@@ -11,7 +11,7 @@ from sureflow.data.meshes import Geometry, Points, Topology
 from sureflow.predictive import INTERVALS
 from sureflow.surrogate.model import Answer, Conditions, Surrogate
 from sureflow.surrogate.observe import ALONG_BODY, ALONG_BODY_NAMES, Observer
-from sureflow.uq.bars import Calibration
+from sureflow.uq.bars import ErrorBars
 from sureflow.uq.domain import Place
 
 # What the arrays of a prediction are, by what follows the name of a field in theirs; the others are parts of the bars.
@@ -73,7 +73,7 @@ def prediction_arrays(surrogate: Surrogate, answer: Answer) -> dict[str, np.ndar
     return {suffix: np.asarray(values) for suffix, values in arrays.items()}
 
 
-def _intervals(fitted: Calibration, std: Float[np.ndarray, "case variable point"]) -> dict[str, np.ndarray]:
+def _intervals(fitted: ErrorBars, std: Float[np.ndarray, "case variable point"]) -> dict[str, np.ndarray]:
     """Half widths of the 90 % intervals, point by point and for the whole field, where enough runs were held out."""
     widths = {}
     if np.isfinite(fitted.factors[LEVEL]).all():
@@ -113,8 +113,8 @@ def worth(surrogate: Surrogate) -> str:
         return "uncalibrated: the model's own"
     fitted = surrogate.calibration.fields
     by = "runs that the model had not seen" if fitted.exact else "runs left out in folds over the training runs"
-    beyond = "" if fitted.reach else "; beyond it bars are not widened, since no run taught how"
-    return f"calibrated with {fitted.runs} {by}; intervals are promised inside the training hull only{beyond}"
+    beyond = "" if fitted.reach else "; beyond them bars are not widened, since no run taught how"
+    return f"calibrated with {fitted.runs} {by}; intervals are promised inside the training ranges only{beyond}"
 
 
 def labelled_quantities(surrogate: Surrogate, place: Place, *, single: bool) -> xarray.Dataset:

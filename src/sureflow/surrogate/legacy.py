@@ -16,12 +16,12 @@ from sureflow.data.normalize import Normalizer
 from sureflow.data.scaling import SCALINGS
 from sureflow.errors import SureflowError
 from sureflow.models.contract import ModelSettings, Sizes
-from sureflow.surrogate.model import Surrogate
+from sureflow.surrogate.model import Surrogate, domain_of
 from sureflow.surrogate.predictor import Predictor
 from sureflow.surrogate.space import Space
 from sureflow.surrogate.specification import AUTO, specification
-from sureflow.uq.bars import Calibration, CalibrationFacts, Calibrations
-from sureflow.uq.domain import TrainingDomain
+from sureflow.uq.bars import Calibrations
+from sureflow.uq.hull import HullCalibration, HullFacts
 from sureflow.validation import validated
 
 WEIGHTS = "weights.safetensors"
@@ -58,7 +58,7 @@ def _surrogate(folder: Path, content: Mapping[str, Any]) -> Surrogate:
         predictor=Predictor(spec, fitted, space, scaling, normalizer),
         header=header,
         field_scale=normalizer.fields if spec.scaling == "none" else None,  # else it is that of scaled fields
-        domain=TrainingDomain(header.parameter_names, parameters, limits=header.limits),
+        domain=domain_of(header, parameters),
         data_checksum=content["data_checksum"],
         calibration=_calibrations(content.get("calibration")),
     )
@@ -124,7 +124,7 @@ def _calibrations(stored: Mapping[str, Any] | None) -> Calibrations | None:
     return Calibrations(found["fields"], found.get("quantities"))
 
 
-def _calibration(stored: Mapping[str, Any]) -> Calibration:
+def _calibration(stored: Mapping[str, Any]) -> HullCalibration:
     arrays = {
         name: np.frombuffer(base64.b64decode(stored[name]["float32"], validate=True), "<f4").reshape(
             stored[name]["shape"]
@@ -132,7 +132,7 @@ def _calibration(stored: Mapping[str, Any]) -> Calibration:
         for name in ("scale", "pattern", "exponent", "trend")
     }
     facts = {name: stored[name] for name in ("runs", "exact", "reach", "factors", "band_factors", "conditions")}
-    return Calibration.restore(validated(CalibrationFacts, facts), arrays)
+    return HullCalibration.restore(validated(HullFacts, facts), arrays)
 
 
 def _named(tensors: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:

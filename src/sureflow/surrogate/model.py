@@ -23,8 +23,8 @@ from sureflow.surrogate.observe import Observer
 from sureflow.surrogate.predictor import Conditions, Predictor
 from sureflow.surrogate.space import Space
 from sureflow.surrogate.specification import Specification
-from sureflow.uq.bars import Calibrations, calibrated
-from sureflow.uq.domain import Place, TrainingDomain
+from sureflow.uq.bars import Calibrations, Query
+from sureflow.uq.domain import Place, TrainingDomain, most_usual
 from sureflow.validation import shortened
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Surrogate:
     @classmethod
     def of(cls, runs: Runs, predictor: Predictor) -> Self:
         """The surrogate of a model that was fitted to `runs`."""
-        domain = TrainingDomain(runs.parameter_names, runs.parameters, limits=runs.header.limits)
+        domain = domain_of(runs.header, runs.parameters)
         return cls(predictor, runs.header, Standard.of_fields(runs), domain, runs.checksum)
 
     @property
@@ -109,8 +109,14 @@ class Surrogate:
 
     @cached_property
     def seen_domain(self) -> TrainingDomain:
-        """The training domain with what the model sees of it."""
-        return replace(self.domain, inputs=self.predictor.scaling.inputs)
+        """The training domain with what is new to the model in it.
+
+        Rounding makes the model's own runs look new by a little; what is new by hardly more is not.
+        """
+        runs = self.domain.parameters
+        rounding = 2.0 * float(self.novelty(runs).max())
+        usual = max(most_usual(self.predictor.left_out_novelty(runs)), rounding)
+        return replace(self.domain, novelty=self.novelty, usual=usual)
 
     @cached_property
     def trusted_domain(self) -> TrainingDomain:
@@ -132,7 +138,7 @@ class Surrogate:
         place = self.place(conditions, extrapolate=extrapolate)
         raw = found = self.raw_predictive(conditions)
         if self.calibration is not None:
-            found = calibrated(self.calibration.fields, raw, self.predictor, place, self.predictor.unit)
+            found = self.calibration.fields.calibrated(raw, self._query(place))
         if points is None:
             return Answer(raw, found, place)
         mean, parts_at = self.predictor.mean_at(raw, conditions, points), self.predictor.parts_at
@@ -237,8 +243,7 @@ class Surrogate:
         if self.calibration is None or self.calibration.quantities is None or self.observer is None:
             return None
         names = [quantity.name for quantity in self.observer.quantities]
-        inside = self.trusted_domain.place(self.domain.parameters[:1]).displacement
-        return float(self.calibration.quantities.std(np.ones((1, len(names), 1)), inside)[0, names.index(name), 0])
+        return float(self.calibration.quantities.scale[names.index(name), 0])  # at the novelty of a run left out
 
     def surface(self, *, extrapolate: bool = False, **parameters: ArrayLike) -> "xarray.Dataset":
         """Pressure, heat flux and shear along the body at one condition or several, each with its standard deviation.
@@ -279,9 +284,8 @@ class Surrogate:
         """Quantities (case, quantity) and their standard deviation, where the model has one."""
         if self.calibration is not None and self.calibration.quantities is not None:
             values = observer(np.asarray(self.predictor(conditions).mean), conditions)
-            displacement = self.trusted_domain.place(conditions).displacement
-            relative = self.calibration.quantities.std(np.ones((*values.shape, 1)), displacement)
-            return values, relative[:, :, 0] * np.abs(values)
+            place = self.trusted_domain.place(conditions)
+            return values, self.calibration.quantities.relative_std(self._query(place)) * np.abs(values)
         answer = self.answer(conditions)
         values = observer(np.asarray(answer.raw.mean), conditions)
         if not self.has_samples:
@@ -312,6 +316,10 @@ class Surrogate:
             raise Refused(f"refused: {place.refused.reason}. Compute runs there, or ask for an extrapolation")
         return place
 
+    def _query(self, place: Place) -> Query:
+        predictor = self.predictor
+        return Query(place, predictor.unit, self.space.around, predictor, predictor.scaling.inputs)
+
     def calibrate(self, runs: Runs, *, folds: bool = False) -> "Surrogate":
         """The same model with error bars fitted to runs that it has not seen, or to folds over its training runs."""
         from sureflow.surrogate.calibrate import calibrate
@@ -333,6 +341,11 @@ class Surrogate:
         from sureflow.surrogate.labelled import description_html
 
         return description_html(self)
+
+
+def domain_of(header: Header, parameters: Conditions) -> TrainingDomain:
+    """The domain of training runs with these parameters."""
+    return TrainingDomain(header.parameter_names, parameters, limits=header.limits, declared=header.declared)
 
 
 def answer_samples(

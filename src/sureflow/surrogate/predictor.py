@@ -54,6 +54,10 @@ class Predictor:
         """How new conditions are to the model, which was fitted to runs at the conditions `training`."""
         return self.fitted.novelty(self.inputs(conditions), self.inputs(training))
 
+    def left_out_novelty(self, training: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " run"]:
+        """How new every training run is to the model of the others."""
+        return self.fitted.left_out_novelty(self.inputs(training))
+
     def physical(self, normalized: Predictive, conditions: Conditions) -> Predictive:
         """A prediction of the model in physical units."""
         return self.scaling.physical(self.normalizer.physical(normalized), conditions)

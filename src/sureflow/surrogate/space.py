@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 from jaxtyping import Float
+from scipy.ndimage import maximum_filter
 
 from sureflow import scratch
 from sureflow.data.locate import Stencil, locate
@@ -19,6 +20,10 @@ from sureflow.models.contract import Coordinates, View
 from sureflow.models.interpolation import Interpolation, InterpolationSettings
 
 Conditions = Float[np.ndarray, "case parameter"]
+Fields = Float[np.ndarray, "case variable point"]
+
+# How many points away a neighbor is at most, along every index of a structured block.
+NEIGHBORS = 3
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,14 @@ class Space:
     def locate(self, condition: Float[np.ndarray, " parameter"], points: Points) -> Stencil:
         """What interpolates values of the mesh to physical points at a condition; points outside are refused."""
         return locate(points, self.at(condition), self.topology, self.location)
+
+    def around(self, fields: Fields) -> Fields:
+        """At every point the largest value among its neighbors in a structured block; elsewhere, the value itself."""
+        shape = self.topology.values_shape(self.location)
+        if shape is None:
+            return fields
+        window = (1, 1, *(min(2 * NEIGHBORS + 1, size) for size in shape))
+        return maximum_filter(fields.reshape(*fields.shape[:2], *shape), window).reshape(fields.shape)
 
     # On disk
 

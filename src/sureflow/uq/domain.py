@@ -1,5 +1,12 @@
-"""Where a condition lies: inside the hull of the training runs, how far outside of it, or too far away to answer."""
+"""Where a condition lies: where held-out runs have shown what predictions are worth, beyond that, or too far away to answer.
 
+A condition is inside if every parameter is in its range, which is the declared one or else that of the runs, and if it is no
+more novel to the model than training runs were that it had not seen (the area of applicability of Meyer & Pebesma 2021, with
+the model's own measure of novelty). Unlike a convex hull, which in many parameters holds hardly any condition that was drawn
+as the runs were, this means the same in any number of parameters.
+"""
+
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -7,17 +14,21 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.optimize import nnls
 
 Conditions = Float[np.ndarray, "case parameter"]
 Condition = Float[np.ndarray, " parameter"]
+Sides = Float[np.ndarray, "case side"]
+Novelty = Float[np.ndarray, " case"]
+Ranges = Mapping[str, tuple[float, float]]
 
 # How far outside an answer is given at most, in widths of the training ranges; calibration may lower it.
 DEFAULT_REACH = 0.5
-# The distance from a hull of more runs than this costs more than a prediction: their box stands in for it.
-MOST_RUNS_OF_A_HULL = 3000
-# Distances below this are rounding.
-RESOLUTION = 1e-9
+# The share of conditions drawn as the runs were that may be more novel than held-out runs.
+MORE_NOVEL = 0.05
+# Directions in which runs vary by less than this share of their ranges are those in which they do not vary.
+FLAT = 1e-8
+# Conditions off such a plane by more than this share of the ranges are not on it.
+OFF_PLANE = 1e-6
 
 
 class Trust(StrEnum):
@@ -30,7 +41,7 @@ class Trust(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether the prediction at one condition can be trusted, its distance from the training hull, and the reason."""
+    """Whether the prediction at one condition can be trusted, its distance from the ranges, and the reason."""
 
     trust: Trust
     distance: float
@@ -40,25 +51,38 @@ class Verdict:
         return f"{self.trust}: {self.reason}" if self.reason else str(self.trust)
 
 
-def _unchanged(conditions: Conditions) -> Conditions:
-    return conditions
+def most_usual(novelty: Novelty) -> float:
+    """The novelty up to which conditions are usual, from that of training runs to models of the others.
+
+    The rank of split conformal prediction, times 1 + 2 / sqrt(n): the quantile of few runs is uncertain itself, and its
+    scatter from one set of runs to another must not make more conditions look new than `MORE_NOVEL` says.
+    """
+    n_runs = len(novelty)
+    rank = min(math.ceil((n_runs + 1) * (1.0 - MORE_NOVEL)), n_runs)
+    return float(np.sort(novelty)[rank - 1]) * (1.0 + 2.0 / math.sqrt(n_runs))
+
+
+def _nothing_new(conditions: Conditions) -> Novelty:
+    return np.zeros(len(conditions))
 
 
 @dataclass(frozen=True)
 class TrainingDomain:
-    """The parameters of the training runs, the box and the convex hull that they span, and how far beyond one may ask.
+    """The parameters of the training runs, their ranges, what is new to the model, and how far beyond one may ask.
 
-    Distances are in widths of the box, parameter by parameter. `reach` is the distance beyond which a condition is refused;
-    calibration sets it to twice the farthest distance at which runs were left out, if that is less. `limits` are those of
-    the header of the runs. They do not count for a parameter whose training runs lie outside of them.
+    Distances are in widths of the ranges of the runs, parameter by parameter. `reach` is the distance beyond which a condition
+    is refused; calibration sets it to twice the farthest distance at which runs were left out, if that is less. `declared` are
+    the ranges in which a condition may lie inside although no run reaches as far. `limits` are those of the header of the
+    runs, beyond which nothing is answered. Neither counts for a parameter whose training runs lie outside of it.
     """
 
     names: tuple[str, ...]
     parameters: Float[np.ndarray, "case parameter"]
     reach: float = DEFAULT_REACH
-    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    # What a model sees in place of the parameters, such as logarithms: a step there is what it extrapolates by.
-    inputs: Callable[[Conditions], Conditions] = _unchanged
+    limits: Ranges = field(default_factory=dict)
+    declared: Ranges = field(default_factory=dict)
+    novelty: Callable[[Conditions], Novelty] = _nothing_new
+    usual: float = math.inf  # the novelty of held-out runs that hardly any of them exceeded
 
     @cached_property
     def lower(self) -> Condition:
@@ -74,51 +98,44 @@ class TrainingDomain:
         return np.where(self.upper > self.lower, self.upper - self.lower, 1.0)
 
     @cached_property
-    def _input_box(self) -> tuple[Condition, Condition]:
-        """Lower corner and widths of the box of the training inputs."""
-        runs = self.inputs(self.parameters)
-        width = np.ptp(runs, axis=0)
-        return runs.min(axis=0), np.where(width > 0, width, 1.0)
+    def ranges(self) -> tuple[Condition, Condition]:
+        """Lower and upper ends of the ranges: declared ones where the runs vary and keep to them, else those of the runs."""
+        lower, upper = self.lower.copy(), self.upper.copy()
+        for column, name in enumerate(self.names):
+            low, high = self.declared.get(name, (-np.inf, np.inf))
+            if lower[column] < upper[column] and low <= lower[column] and upper[column] <= high:
+                lower[column] = low if np.isfinite(low) else lower[column]
+                upper[column] = high if np.isfinite(high) else upper[column]
+        return lower, upper
 
     def excess(self, conditions: Float[np.ndarray, "... parameter"]) -> Float[np.ndarray, "... parameter"]:
-        """How far each parameter lies outside the box, in widths of the box; 0 inside."""
-        return np.maximum(0, np.maximum(self.lower - conditions, conditions - self.upper)) / self.width
+        """How far each parameter lies outside its range, in widths of the ranges of the runs; 0 inside."""
+        lower, upper = self.ranges
+        return np.maximum(0, np.maximum(lower - conditions, conditions - upper)) / self.width
 
-    def displacement(self, conditions: Conditions) -> Conditions:
-        """From the nearest point of the hull to each condition, in widths of the box; 0 inside."""
-        if len(self.parameters) > MOST_RUNS_OF_A_HULL:
-            return (conditions - np.clip(conditions, self.lower, self.upper)) / self.width
-        runs = (self.parameters - self.lower) / self.width
-        found = [_from_hull(runs, condition) for condition in (conditions - self.lower) / self.width]
-        return np.array(found).reshape(conditions.shape)
-
-    def nearest(self, conditions: Conditions) -> Conditions:
-        """The point of the hull nearest to each condition: the condition itself inside."""
-        return conditions - self.displacement(conditions) * self.width
-
-    def input_position(self, conditions: Conditions) -> Conditions:
-        """Where conditions lie in the box of the training inputs, 0..1 inside, in widths of that box."""
-        lower, width = self._input_box
-        return (self.inputs(conditions) - lower) / width
+    def beyond(self, conditions: Conditions) -> Sides:
+        """How far conditions lie below and above the runs in each parameter: (below, above) parameter by parameter."""
+        outside = np.stack([self.lower - conditions, conditions - self.upper], axis=2)
+        return (np.maximum(outside, 0.0) / self.width[:, None]).reshape(len(conditions), -1)
 
     def place(self, conditions: Conditions) -> "Place":
-        """Where conditions lie, and whether predictions there can be trusted; the distances are computed once."""
-        displacement = self.displacement(conditions)
-        distance = np.linalg.norm(displacement, axis=1)
-        nearest = np.where(distance[:, None] > 0, conditions - displacement * self.width, conditions)
-        verdicts = [self._judge(*row) for row in zip(conditions, displacement, map(float, distance), strict=True)]
-        return Place(self, conditions, nearest, distance, tuple(verdicts))
+        """Where conditions lie, and whether predictions there can be trusted."""
+        reasons = [self._unanswerable(condition) for condition in conditions]
+        known = np.array([not reason for reason in reasons], bool)
+        novelty = np.full(len(conditions), np.nan)
+        if known.any():
+            novelty[known] = self.novelty(conditions[known])
+        with np.errstate(invalid="ignore"):
+            distance = np.nan_to_num(np.linalg.norm(self.excess(conditions), axis=1), nan=np.inf)
+        rows = zip(conditions, map(float, distance), map(float, novelty), reasons, strict=True)
+        return Place(self, conditions, distance, novelty, tuple(self._judge(*row) for row in rows))
 
-    def _judge(self, condition: Condition, displacement: Condition, distance: float) -> Verdict:
-        impossible = self._impossible(condition)
-        if impossible:
-            return Verdict(Trust.REFUSED, distance, impossible)
-        if distance == 0.0:
+    def _judge(self, condition: Condition, distance: float, novelty: float, unanswerable: str) -> Verdict:
+        if unanswerable:
+            return Verdict(Trust.REFUSED, distance, unanswerable)
+        if distance == 0.0 and novelty <= self.usual:
             return Verdict(Trust.INSIDE, 0.0)
-        unknown = self._unknown_influence(condition)
-        if unknown:
-            return Verdict(Trust.REFUSED, distance, unknown)
-        where = self._where(condition, displacement)
+        where = f"{self._where(condition, novelty)}; {self._nearest(condition)}"
         if distance > self.reach:
             too_far = (
                 f"{where}; a distance of {distance:.0%} is more than the {self.reach:.0%} up to which bars are known"
@@ -126,7 +143,8 @@ class TrainingDomain:
             return Verdict(Trust.REFUSED, distance, too_far)
         return Verdict(Trust.EXTRAPOLATED, distance, where)
 
-    def _impossible(self, condition: Condition) -> str:
+    def _unanswerable(self, condition: Condition) -> str:
+        """Why no model of these runs can answer, or nothing."""
         for column, (name, value) in enumerate(zip(self.names, condition, strict=True)):
             if not np.isfinite(value):
                 return f"{name}={value} is not a finite number"
@@ -134,61 +152,92 @@ class TrainingDomain:
             broken_by_runs = self.lower[column] < low or self.upper[column] > high
             if not (low <= value <= high or broken_by_runs):
                 return f"{name}={value:g} is {_beyond(value, low, high)} declared for it"
-        return ""
-
-    def _unknown_influence(self, condition: Condition) -> str:
         for name, value, low, high in zip(self.names, condition, self.lower, self.upper, strict=True):
             if low == high and value != low:
                 return f"{name}={value:g}, but all training runs have {name}={low:g}, so that its influence is unknown"
-        return ""
+        return self._off_plane(condition)
 
-    def _where(self, condition: Condition, displacement: Condition) -> str:
-        """Which parameters lie outside the box and by how much; or how far from the hull a condition in the box is."""
+    @cached_property
+    def _missing(self) -> Float[np.ndarray, "direction parameter"]:
+        """Directions in which the runs do not vary though each of their parameters does, in widths of the ranges."""
+        varies = self.upper > self.lower
+        runs = (self.parameters - self.parameters.mean(axis=0))[:, varies] / self.width[varies]
+        _, singular, directions = np.linalg.svd(runs, full_matrices=True)
+        rank = int(np.sum(singular > FLAT * math.sqrt(len(runs))))
+        found = np.zeros((directions.shape[0] - rank, len(self.names)))
+        found[:, varies] = directions[rank:]
+        return found
+
+    def _off_plane(self, condition: Condition) -> str:
+        off = self._missing @ ((condition - self.parameters.mean(axis=0)) / self.width)
+        if not len(off) or np.abs(off).max() <= OFF_PLANE:
+            return ""
+        together = np.abs(self._missing).max(axis=0) > OFF_PLANE
+        names = [name for name, chosen in zip(self.names, together, strict=True) if chosen]
+        return (
+            f"{' and '.join(names)} vary together in all training runs, so that the influence of each of them is unknown, "
+            "and this condition combines them in another way"
+        )
+
+    def _where(self, condition: Condition, novelty: float) -> str:
+        """Which parameters lie outside their ranges and by how much; or how new a condition inside of them is."""
+        lower, upper = self.ranges
         beyond = [
-            f"{name}={value:g} is outside {low:g}..{high:g} by {share:.0%} of that range"
+            f"{name}={value:g} is outside {low:g}..{high:g} by {share:.0%} of the range of the runs"
             for name, value, low, high, share in zip(
-                self.names, condition, self.lower, self.upper, self.excess(condition), strict=True
+                self.names, condition, lower, upper, self.excess(condition), strict=True
             )
             if share > 0
         ]
-        if beyond:
-            return "; ".join(beyond)
-        nearest = condition - displacement * self.width
-        at = ", ".join(f"{name}={value:.4g}" for name, value in zip(self.names, nearest, strict=True))
-        return (
-            "every parameter is in its range, but no training runs surround this combination: it lies "
-            f"{np.linalg.norm(displacement):.1%} of the ranges from {at}, the nearest one that they do surround"
+        return "; ".join(beyond) or (
+            f"every parameter is in its range, but this combination is {novelty / self.usual:.2g} times as new to the model "
+            f"as {1 - MORE_NOVEL:.0%} of its training runs were when they were left out"
         )
+
+    def _nearest(self, condition: Condition) -> str:
+        """The nearest run, and the parameter in which it differs most."""
+        away = (self.parameters - condition) / self.width
+        nearest = int(np.linalg.norm(away, axis=1).argmin())
+        most = int(np.abs(away[nearest]).argmax())
+        at = ", ".join(f"{name}={value:.4g}" for name, value in zip(self.names, self.parameters[nearest], strict=True))
+        differs = (
+            f", {abs(away[nearest, most]):.0%} of the range of {self.names[most]} away" if len(self.names) > 1 else ""
+        )
+        return f"the nearest run is at {at}{differs}"
 
 
 @dataclass(frozen=True)
 class Place:
     """Where conditions lie relative to the training runs.
 
-    `nearest` is the point of the training hull nearest to each condition: the condition itself inside. `distance` from the
-    hull is in widths of the ranges of the parameters.
+    `distance` from the ranges is in widths of those of the runs. `judged_by` is the novelty of the conditions, NaN where they
+    are refused whatever it is.
     """
 
     domain: TrainingDomain
     conditions: Conditions
-    nearest: Conditions
     distance: Float[np.ndarray, " case"]
+    judged_by: Novelty
     verdicts: tuple[Verdict, ...]
 
     @cached_property
-    def displacement(self) -> Conditions:
-        """From `nearest` to the condition as the model sees them (in its inputs), in widths of the box of its inputs."""
-        way = np.zeros_like(self.conditions)
-        outside = self.outside
-        if outside.any():
-            position = self.domain.input_position
-            way[outside] = position(self.conditions[outside]) - position(self.nearest[outside])
-        return way
+    def novelty(self) -> Novelty:
+        """0 at the runs of the model, and about 1 at one that it had not seen; for all conditions that the model takes."""
+        unknown = np.isnan(self.judged_by)
+        found = self.judged_by.copy()
+        if unknown.any():
+            found[unknown] = self.domain.novelty(self.conditions[unknown])
+        return found
+
+    @cached_property
+    def beyond(self) -> Sides:
+        """How far conditions lie beyond every side of the box of the runs."""
+        return self.domain.beyond(self.conditions)
 
     @property
     def outside(self) -> Bool[np.ndarray, " case"]:
-        """Which conditions lie outside the hull."""
-        return self.distance > 0
+        """Which conditions are not inside."""
+        return np.array([verdict.trust != Trust.INSIDE for verdict in self.verdicts], bool)
 
     @property
     def refused(self) -> Verdict | None:
@@ -197,11 +246,11 @@ class Place:
 
     def summary(self) -> str:
         """The verdict of the condition farthest from the training runs, and how many are extrapolated."""
-        farthest = str(self.verdicts[int(self.distance.argmax())])
+        farthest = max(range(len(self.verdicts)), key=lambda case: (self.distance[case], self.judged_by[case]))
         outside = np.count_nonzero(self.outside)
         if len(self.verdicts) == 1 or not outside:
-            return farthest
-        return f"{outside} of {len(self.verdicts)} conditions are extrapolated; the farthest: {farthest}"
+            return str(self.verdicts[farthest])
+        return f"{outside} of {len(self.verdicts)} conditions are extrapolated; the farthest: {self.verdicts[farthest]}"
 
 
 def _beyond(value: float, low: float, high: float) -> str:
@@ -209,17 +258,3 @@ def _beyond(value: float, low: float, high: float) -> str:
     if np.isfinite(low) and np.isfinite(high):
         return f"outside {low:g}..{high:g}, the limits"
     return f"below {low:g}, the limit" if value < low else f"above {high:g}, the limit"
-
-
-def _from_hull(runs: Float[np.ndarray, "run parameter"], condition: Condition) -> Condition:
-    """The vector from the nearest point of the convex hull of the runs to the condition.
-
-    The point of least norm in the hull of the columns of V is V w / sum w, with w >= 0 the least-squares solution of
-    [V; 1] w = [0; 1] (Lawson & Hanson 1974, chapter 23): exact in any number of parameters, also for runs on a line.
-    """
-    if not np.isfinite(condition).all():
-        return np.full(len(condition), np.inf)
-    relative = runs - condition
-    weights, _ = nnls(np.vstack([relative.T, np.ones(len(runs))]), np.append(np.zeros(len(condition)), 1.0))
-    offset = -(weights @ relative) / weights.sum()
-    return offset if np.linalg.norm(offset) > RESOLUTION else np.zeros_like(offset)

@@ -1,6 +1,6 @@
-"""How a model predicts runs that it was not fitted to: K folds over the runs, and sides of their domain left out."""
+"""How a model predicts runs that it was not fitted to: folds over the runs, and sides of their domain left out."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,53 +10,59 @@ from sureflow import scratch
 from sureflow.data.runs import FEWEST_RUNS, Runs
 from sureflow.errors import SureflowError
 from sureflow.predictive import Predictive
-from sureflow.uq.domain import Conditions, TrainingDomain
+from sureflow.uq.bars import Fields, Unit, quantity_bars
+from sureflow.uq.domain import Conditions, Novelty, Sides, TrainingDomain
 
-Fields = Float[np.ndarray, "case variable point"]
 RunFields = Float[np.ndarray, "variable point"]
 Mask = Bool[np.ndarray, " case"]
-# Conditions in; mean and parts (case, variable, point) in physical units out.
-Predict = Callable[[Conditions], Predictive]
-# Some of the training runs in; a model of them out. Everything (normalizer, scaling, basis) is fitted again to those runs.
-Fit = Callable[[Runs], Predict]
-# Fields and their conditions in; the physical size of one unit of the calibration's space at each condition out.
-Unit = Callable[[Fields, Conditions], Float[np.ndarray, "case variable #point"]]
+Cases = Int[np.ndarray, " case"]
 # Fields and their conditions in; quantities of interest out.
 Observe = Callable[[Fields, Conditions], Float[np.ndarray, "case quantity"]]
 
-# How deep into the training ranges sides are left out: at what distances errors are seen, and by how many refits.
-DEPTHS = (0.05, 0.1, 0.15, 0.2, 0.25)
+# How deep into the training ranges sides are left out: at what distances errors are seen.
+DEPTHS = (0.05, 0.15, 0.25)
 FOLDS = 10
 # What held-out runs have besides fields.
-NUMBERS = ("displacement", "position", "distance", "quantity_error")
-# A run shows the errors beyond a side when at least this share of its displacement is on that side.
-MOSTLY = 0.9
+NUMBERS = ("run", "novelty", "beyond", "quantity_error")
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Runs that are left out of a fit, and those of them that are then predicted."""
+    """Runs that are left out of a fit, and then predicted."""
 
     left_out: Mask
-    predicted: Mask
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Some runs of a fold as a model of the others predicts them, in physical units."""
+
+    fold: Fold
+    runs: Cases
+    predictive: Predictive
+    novelty: Novelty
+
+
+# Folds over the training runs in; their runs predicted by models of the others out, a few at a time.
+LeaveOut = Callable[[Sequence[Fold]], Iterable[Predicted]]
 
 
 @dataclass(frozen=True)
 class HeldOutRuns:
     """Errors of predictions of runs that their model was not fitted to, in units of the calibration's space.
 
-    `error` and `std` have an array (variable, point) for every run, which may be mapped from a file. `std` is the model's
-    own at the nearest condition inside its training hull, 1 where the model gives none. `displacement` leads from there to
-    the condition, and `position` is that of the condition in the box of the whole training domain, both as the model sees
-    them (its inputs) and in widths of that box. `distance` from the hull is in widths of the ranges of the parameters.
-    `quantity_error` is the relative error of every quantity of interest, if any.
+    `error` and `std` have an array (variable, point) for every run, which may be mapped from a file. `std` is the model's own
+    at the condition, 1 where the model gives none. `run` is the number of the run, which may be held out in several folds.
+    `novelty` is that of the condition to the model that predicted it, and `beyond` how far the condition lies beyond the sides
+    of the box of that model's runs, in widths of the ranges of all of them. `quantity_error` is the relative error of every
+    quantity of interest, if any.
     """
 
     error: tuple[RunFields, ...]
     std: tuple[RunFields, ...]
-    displacement: Conditions
-    position: Conditions
-    distance: Float[np.ndarray, " case"]
+    run: Cases
+    novelty: Novelty
+    beyond: Sides
     quantity_error: Float[np.ndarray, "case quantity"]
 
     def __len__(self) -> int:
@@ -64,8 +70,8 @@ class HeldOutRuns:
 
     def quantities(self) -> "HeldOutRuns":
         """The same runs with quantities of interest in place of fields, each its own unit of error."""
-        error = tuple(self.quantity_error[:, :, None])
-        return replace(self, error=error, std=(np.ones((self.quantity_error.shape[1], 1)),) * len(self))
+        bars = quantity_bars(self.novelty, self.quantity_error.shape[1])
+        return replace(self, error=tuple(self.quantity_error[:, :, None]), std=tuple(bars))
 
     def variables(self, some: slice) -> "HeldOutRuns":
         """The same runs with some of their variables, without a copy."""
@@ -103,98 +109,84 @@ def random_folds(n_runs: int, fewest: int = FEWEST_RUNS, folds: int = FOLDS, see
     """
     parts = np.array_split(np.random.default_rng(seed).permutation(n_runs), min(folds, n_runs))
     masks = [np.isin(np.arange(n_runs), part) for part in parts]
-    return [Fold(mask, mask) for mask in masks] if n_runs - masks[0].sum() >= fewest else []
-
-
-def bands(parameters: Conditions, depths: Sequence[float] = DEPTHS) -> list[Mask]:
-    """The outer bands of every parameter, above and below, in several depths (shares of the range)."""
-    lower, upper = parameters.min(axis=0), parameters.max(axis=0)
-    found: dict[bytes, Mask] = {}
-    for column in np.flatnonzero(upper > lower):
-        from_upper = (upper[column] - parameters[:, column]) / (upper[column] - lower[column])
-        for inward in (from_upper, 1.0 - from_upper):
-            for depth in depths:
-                band = inward < depth
-                kept = parameters[~band]
-                if len(kept) >= fewest_to_fit(parameters.shape[1]) and np.ptp(kept[:, column]) > 0:
-                    found.setdefault(band.tobytes(), band)
-    return list(found.values())
+    return [Fold(mask) for mask in masks] if n_runs - masks[0].sum() >= fewest else []
 
 
 def side_folds(domain: TrainingDomain, depths: Sequence[float] = DEPTHS) -> dict[int, list[Fold]]:
-    """By side, the folds that show how errors grow beyond it: outer bands of the runs are left out.
+    """By side, the folds that show how errors grow beyond it: outer bands of the runs, in several depths, are left out.
 
-    Of a band, the runs are predicted that then lie beyond this side of the others' hull, and hardly beyond another side.
     Side 2 k is below the range of parameter k, and side 2 k + 1 above it.
     """
-    found: dict[int, list[Fold]] = {side: [] for side in range(2 * len(domain.names))}
-    for band in bands(domain.parameters, depths):
-        unseen = domain.parameters[band]
-        nearest = replace(domain, parameters=domain.parameters[~band]).nearest(unseen)
-        shown = shown_sides(domain.input_position(unseen) - domain.input_position(nearest))
-        for side in np.flatnonzero(shown.any(axis=0)):
-            predicted = np.zeros_like(band)
-            predicted[np.flatnonzero(band)[shown[:, side]]] = True
-            found[int(side)].append(Fold(band, predicted))
-    return {side: folds for side, folds in found.items() if folds}
+    found: dict[int, list[Fold]] = {}
+    position = (domain.parameters - domain.lower) / domain.width
+    for column in np.flatnonzero(domain.upper > domain.lower):
+        for is_above, inward in enumerate((position[:, column], 1.0 - position[:, column])):
+            bands = {(inward < depth).tobytes(): inward < depth for depth in depths}
+            folds = [Fold(band) for band in bands.values() if _leaves_enough(domain, ~band, int(column))]
+            if folds:
+                found[2 * int(column) + is_above] = folds
+    return found
 
 
-def beyond_sides(displacement: Conditions) -> Float[np.ndarray, "case side"]:
-    """How far conditions lie below and above the range of each parameter: (below, above) parameter by parameter."""
-    below, above = np.maximum(-displacement, 0.0), np.maximum(displacement, 0.0)
-    return np.stack([below, above], axis=2).reshape(len(displacement), 2 * displacement.shape[1])
-
-
-def shown_sides(displacement: Conditions) -> Bool[np.ndarray, "case side"]:
-    """On which side runs show how errors grow with distance: where they lie beyond it, and hardly beyond another."""
-    beyond = beyond_sides(displacement)
-    return (beyond > 0) & (beyond >= MOSTLY * np.linalg.norm(beyond, axis=1, keepdims=True))
+def _leaves_enough(domain: TrainingDomain, kept: Mask, column: int) -> bool:
+    """Whether a model of the other runs can be fitted, and knows the parameter that it shall extrapolate in."""
+    parameters = domain.parameters[kept]
+    return len(parameters) >= fewest_to_fit(len(domain.names)) and bool(np.ptp(parameters[:, column]) > 0)
 
 
 def held_out_predictions(
-    fit: Fit,
+    leave_out: LeaveOut,
     training: Runs,
     folds: Sequence[Fold],
     domain: TrainingDomain,
     unit: Unit,
     observe: Observe | None = None,
-    on_fold: Callable[[], None] = lambda: None,
 ) -> HeldOutRuns:
     """The runs of every fold as predicted by a model of the others. `domain` is that of all training runs."""
     if not folds:
         raise SureflowError(
             f"{len(training)} training runs are too few to leave some out: at least {FEWEST_RUNS + 1} are needed"
         )
-    errors = _Errors(training, sum(int(fold.predicted.sum()) for fold in folds))
-    parts = []
-    for fold in folds:
-        kept, unseen = training.select(~fold.left_out), training.select(fold.predicted)
-        nearest = replace(domain, parameters=kept.parameters).nearest(unseen.parameters)
-        parts.append(errors.of(fit(kept), unseen, nearest, domain, unit, observe))
-        on_fold()
-    return joined(parts)
+    errors = _Errors(training, sum(int(fold.left_out.sum()) for fold in folds))
+    return joined([errors.of(predicted, domain, unit, observe) for predicted in leave_out(folds)])
 
 
 def side_predictions(
-    fit: Fit,
+    leave_out: LeaveOut,
     training: Runs,
     folds: Mapping[int, Sequence[Fold]],
     domain: TrainingDomain,
     unit: Unit,
     observe: Observe | None = None,
-    on_fold: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, HeldOutRuns]]:
     """One side after the other, with the held-out runs beyond it; those of one side are in memory at a time."""
     for side, of_side in folds.items():
-        yield side, held_out_predictions(fit, training, of_side, domain, unit, observe, on_fold)
+        yield side, held_out_predictions(leave_out, training, of_side, domain, unit, observe)
 
 
 def unseen_predictions(
-    predict: Predict, unseen: Runs, domain: TrainingDomain, unit: Unit, observe: Observe | None = None
+    predict: Callable[[Conditions], Predictive],
+    unseen: Runs,
+    domain: TrainingDomain,
+    unit: Unit,
+    observe: Observe | None = None,
 ) -> HeldOutRuns:
     """Other runs as predicted by a model of the runs of `domain`."""
-    nearest = domain.nearest(unseen.parameters)
-    return _Errors(unseen, len(unseen)).of(predict, unseen, nearest, domain, unit, observe)
+    nobody = Fold(np.zeros(len(domain.parameters), bool))
+    errors = _Errors(unseen, len(unseen))
+    parts = []
+    for block in blocks_of_runs(unseen):
+        conditions = unseen.parameters[block]
+        predicted = Predicted(nobody, np.arange(len(unseen))[block], predict(conditions), domain.novelty(conditions))
+        parts.append(errors.of(predicted, domain, unit, observe))
+    return joined(parts)
+
+
+def blocks_of_runs(runs: Runs) -> Iterator[slice]:
+    """All runs, as many at a time as their fields fit into memory with ease."""
+    at_once = max(1, scratch.BLOCK // (8 * int(np.prod(runs.fields.shape[1:]))))
+    for first in range(0, len(runs), at_once):
+        yield slice(first, min(first + at_once, len(runs)))
 
 
 class _Errors:
@@ -202,62 +194,41 @@ class _Errors:
 
     def __init__(self, runs: Runs, count: int):
         shape = (count, *runs.fields.shape[1:])
+        self.runs = runs
         self.error, self.std = scratch.room(shape), scratch.room(shape)
         self.filled = 0
+        self.observed: dict[int, np.ndarray] = {}  # quantities of the runs themselves, which several folds may predict
 
-    def of(
-        self,
-        predict: Predict,
-        unseen: Runs,
-        nearest: Conditions,
-        domain: TrainingDomain,
-        unit: Unit,
-        observe: Observe | None,
-    ) -> HeldOutRuns:
-        """Predict a few conditions at a time, so that their fields fit into memory."""
-        start = self.filled
-        at_once = max(1, scratch.BLOCK // (8 * int(np.prod(unseen.fields.shape[1:]))))
-        quantities = []
-        for first in range(0, len(unseen), at_once):
-            block = slice(first, min(first + at_once, len(unseen)))
-            quantities.append(self._fill(predict, unseen.select(block), nearest[block], unit, observe))
-        rows = slice(start, self.filled)
+    def of(self, predicted: Predicted, domain: TrainingDomain, unit: Unit, observe: Observe | None) -> HeldOutRuns:
+        """Errors, bars and relative errors of quantities of some runs."""
+        rows = slice(self.filled, self.filled + len(predicted.runs))
+        self.filled = rows.stop
+        unseen = self.runs.select(predicted.runs)
+        mean, truth = np.asarray(predicted.predictive.mean, float), unseen.array()
+        size, own = unit(mean, unseen.parameters), predicted.predictive.std
+        self.error[rows] = (mean - truth) / size
+        self.std[rows] = 1.0 if own is None else np.asarray(own) / size
+        box = replace(domain, parameters=domain.parameters[~predicted.fold.left_out])
         return HeldOutRuns(
             error=tuple(self.error[rows]),
             std=tuple(self.std[rows]),
-            displacement=domain.input_position(unseen.parameters) - domain.input_position(nearest),
-            position=domain.input_position(unseen.parameters),
-            distance=np.linalg.norm((unseen.parameters - nearest) / domain.width, axis=1),
-            quantity_error=np.concatenate(quantities),
+            run=predicted.runs,
+            novelty=predicted.novelty,
+            beyond=box.beyond(unseen.parameters) * np.repeat(box.width / domain.width, 2),
+            quantity_error=self._quantity_errors(mean, truth, predicted.runs, observe),
         )
 
-    def _fill(
-        self, predict: Predict, unseen: Runs, nearest: Conditions, unit: Unit, observe: Observe | None
+    def _quantity_errors(
+        self, mean: Fields, truth: Fields, runs: Cases, observe: Observe | None
     ) -> Float[np.ndarray, "case quantity"]:
-        """Errors and bars of some runs; the relative errors of their quantities are returned."""
-        rows = slice(self.filled, self.filled + len(unseen))
-        self.filled += len(unseen)
-        conditions = unseen.parameters
-        predictive = predict(conditions)
-        mean, truth = np.asarray(predictive.mean, float), unseen.array()
-        size = unit(mean, conditions)
-        self.error[rows] = (mean - truth) / size
-        own, outside = predictive.std, (nearest != conditions).any(axis=1)
-        self.std[rows] = 1.0 if own is None else np.asarray(own) / size
-        if own is not None and outside.any():
-            inside = predict(nearest[outside])
-            size = unit(np.asarray(inside.mean, float), nearest[outside])
-            self.std[rows][outside] = np.asarray(inside.std) / size
-        return _quantity_errors(mean, truth, conditions, observe)
-
-
-def _quantity_errors(
-    mean: Fields, truth: Fields, conditions: Conditions, observe: Observe | None
-) -> Float[np.ndarray, "case quantity"]:
-    """Relative to the predicted value, which is known where bars are asked for; 1 where the prediction gives none."""
-    if observe is None:
-        return np.empty((len(mean), 0))
-    predicted = observe(mean, conditions)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        relative = (predicted - observe(truth, conditions)) / np.abs(predicted)
-    return np.where(np.isfinite(predicted) & (predicted != 0), relative, 1.0)
+        """Relative to the predicted value, which is known where bars are asked for; 1 where the prediction gives none."""
+        if observe is None:
+            return np.empty((len(mean), 0))
+        conditions = self.runs.parameters[runs]
+        for row, run in enumerate(runs.tolist()):
+            if run not in self.observed:
+                self.observed[run] = observe(truth[row : row + 1], conditions[row : row + 1])[0]
+        predicted, true = observe(mean, conditions), np.stack([self.observed[run] for run in runs.tolist()])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            relative = (predicted - true) / np.abs(predicted)
+        return np.where(np.isfinite(predicted) & (predicted != 0), relative, 1.0)

@@ -54,12 +54,14 @@ class LocalAnswer {
 }
 
 // Whether a prediction can be trusted, in a sentence, as sureflow.uq.domain says it.
-function judged(domain, at) {
+function judged(domain, at, program, evaluation) {
   const beyond = domain.names.flatMap((name, k) => {
-    const { low, high } = domain.box[k], outside = Math.max(0, low - at[k], at[k] - high) / (high - low || 1);
-    return outside > 0 ? [{ name, outside, text: `${name}=${short(at[k], 6)} is outside ${short(low)}..${short(high)} by ${Math.round(100 * outside)}% of that range` }] : [];
+    const { low, high, width } = domain.box[k], outside = Math.max(0, low - at[k], at[k] - high) / width;
+    return outside > 0 ? [{ name, outside, text: `${name}=${short(at[k], 6)} is outside ${short(low)}..${short(high)} by ${Math.round(100 * outside)}% of the range of the runs` }] : [];
   });
-  if (!beyond.length) return { trust: "inside", text: "inside the training domain" };
+  const novelty = program && program.has("novelty") ? program.get(evaluation, "novelty")[0] / domain.usual : 0;
+  if (!beyond.length && novelty <= 1) return { trust: "inside", text: "inside the training domain" };
+  if (!beyond.length) return { trust: "extrapolated", text: `extrapolated: every parameter is in its range, but this combination is ${short(novelty)} times as new to the model as nearly all of its training runs were when they were left out` };
   const distance = Math.hypot(...beyond.map((one) => one.outside)), far = distance > domain.reach;
   return { trust: far ? "refused" : "extrapolated", text: `${far ? "not to be trusted" : "extrapolated"}: ${beyond.map((one) => one.text).join("; ")}` };
 }
