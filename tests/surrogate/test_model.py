@@ -1,8 +1,11 @@
 """A surrogate as its user meets it: fields, points, quantities, samples, words."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+import sureflow
 import synthetic
 from sureflow.data.runs import Runs
 from sureflow.errors import Refused, SureflowError
@@ -202,3 +205,30 @@ def test_quantities_need_a_flow_around_a_body():
     assert model.observer is None
     with pytest.raises(SureflowError, match=r"quantities are read off velocity, density and temperature .* have p$"):
         model.quantities(a=2.5)
+
+
+def test_density_and_temperature_are_positive_wherever_a_prediction_goes(tmp_path):
+    """Interpolation alone gives negative temperatures and densities far outside of these runs."""
+    few = synthetic.runs().select(np.array([6, 7, 8, 11, 12, 13, 16, 17, 18]))
+    model = learn(few, Specification(InterpolationSettings(), "none"))
+    asked = np.array([[2.5, 85.0], [39.0, 1.0], [3.0, 2.0], [38.0, 84.0]])
+    unbound = replace(model, predictor=replace(model.predictor, floors=()))
+    assert (np.asarray(unbound.raw_predictive(asked).mean)[:, 2:] <= 0).any()
+    assert (np.asarray(model.raw_predictive(asked).mean)[:, 2:] > 0).all()
+    assert (model.samples(asked, 50)[:, :, 2:] > 0).all()
+    # Inside, nothing is lifted.
+    inside = np.array([[20.0, 40.0], [18.0, 36.0]])
+    np.testing.assert_array_equal(model.raw_predictive(inside).mean, unbound.raw_predictive(inside).mean)
+    model.save(tmp_path)
+    np.testing.assert_array_equal(sureflow.load(tmp_path).raw_predictive(asked).mean, model.raw_predictive(asked).mean)
+
+
+def test_the_lower_ends_of_intervals_are_positive():
+    model = learn(synthetic.runs(), Specification(InterpolationSettings(), "none")).calibrate(
+        synthetic.runs(), folds=True
+    )
+    field = model.predict(mach=[11.0, 38.0], altitude_km=[59.0, 2.0], extrapolate=True)
+    for name in ("rho", "T"):
+        for width in ("interval90", "band90"):
+            if f"{name}_{width}" in field:
+                assert (field[name] - field[f"{name}_{width}"] > 0).all()

@@ -27,6 +27,7 @@ Slope = Float[np.ndarray, "*slope"]
 Divisors = Float[np.ndarray, "case variable 1"]
 
 DENSITY_UNIT = "kg/m3"
+POSITIVE_UNITS = (DENSITY_UNIT, "K", "Pa")  # of fields that are positive by nature
 
 
 @settings

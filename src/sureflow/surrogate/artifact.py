@@ -100,6 +100,7 @@ class Manifest(Section):
     header: Header
     scaling: Annotated[Scaling, SCALINGS]
     layer: WallLayer | None = None
+    floors: tuple[float | None, ...] = ()
     normalizer: NormalizerFacts
     field_scale: Moments | None
     mesh: MeshFacts
@@ -283,7 +284,9 @@ def _predictor(manifest: Manifest, space: Space, arrays: Mapping[str, np.ndarray
         )
     kind = getattr(spec.model, "fitted", object)
     require_fitting(kind, arrays, parameter=sizes.inputs, variable=sizes.fields, point=space.n_points)
-    return Predictor(spec, spec.model.restore(arrays, sizes), space, manifest.scaling, normalizer, manifest.layer)
+    return Predictor(
+        spec, spec.model.restore(arrays, sizes), space, manifest.scaling, normalizer, manifest.layer, manifest.floors
+    )
 
 
 def _standard(moments: Moments | None) -> Standard | None:
@@ -365,6 +368,7 @@ def _manifest(surrogate: Surrogate, weights: ArrayFile, bars: BarFacts | None) -
         header=surrogate.header,
         scaling=predictor.scaling,
         layer=predictor.layer,
+        floors=predictor.floors,
         normalizer=NormalizerFacts.model_validate(predictor.normalizer.to_dict()),
         field_scale=None if scale is None else Moments(mean=tuple(scale.mean), std=tuple(scale.std)),
         mesh=MeshFacts(points=surrogate.space.n_points, shape=surrogate.space.topology.shape),

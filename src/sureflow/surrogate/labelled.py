@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from sureflow.data.labels import LONG_NAMES, Labels, facts_html, mesh_labels, value_dims, value_shape
 from sureflow.data.meshes import Geometry, Points, Topology
+from sureflow.data.scaling import POSITIVE_UNITS
 from sureflow.predictive import INTERVALS
 from sureflow.surrogate.model import Answer, Conditions, Surrogate
 from sureflow.surrogate.observe import ALONG_BODY, ALONG_BODY_NAMES, Observer
@@ -15,6 +16,7 @@ from sureflow.uq.bars import ErrorBars
 from sureflow.uq.domain import Place
 
 # What the arrays of a prediction are, by what follows the name of a field in theirs; the others are parts of the bars.
+WIDEST = 0.999  # of the half widths of intervals, over a value that is positive by nature
 MEANINGS = {
     "": "{}",
     "_std": "standard deviation of the {}",
@@ -69,7 +71,7 @@ def prediction_arrays(surrogate: Surrogate, answer: Answer) -> dict[str, np.ndar
     if surrogate.calibration is not None:
         if own is not None:
             arrays["_std_raw"] = own
-        arrays |= _intervals(surrogate.calibration.fields, np.asarray(std))
+        arrays |= _possible(_intervals(surrogate.calibration.fields, np.asarray(std)), found.mean, surrogate.units)
     return {suffix: np.asarray(values) for suffix, values in arrays.items()}
 
 
@@ -81,6 +83,14 @@ def _intervals(fitted: ErrorBars, std: Float[np.ndarray, "case variable point"])
     if np.isfinite(fitted.band_factors[LEVEL]).all():
         widths["_band90"] = fitted.half_width(std, LEVEL, simultaneous=True)
     return widths
+
+
+def _possible(
+    widths: dict[str, np.ndarray], mean: Float[np.ndarray, "case variable point"], units: tuple[str, ...]
+) -> dict[str, np.ndarray]:
+    """Half widths that leave the lower end of an interval positive, where the field is by nature."""
+    is_positive = np.isin(units, POSITIVE_UNITS)[:, None] & (np.asarray(mean) > 0)
+    return {name: np.where(is_positive, np.minimum(width, WIDEST * mean), width) for name, width in widths.items()}
 
 
 def _meaning(suffix: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from sureflow.data.meshes import PHYSICAL
 from sureflow.data.normalize import Normalizer, normalized_fields
 from sureflow.data.runs import Runs, require_distinct
-from sureflow.data.scaling import Scaling, scaling_for
+from sureflow.data.scaling import POSITIVE_UNITS, Scaling, scaling_for
 from sureflow.data.wall_layer import WallLayer, layer_columns, lines_of
 from sureflow.errors import SureflowError
 from sureflow.models.contract import Checkpoint, LayerView, ModelSettings, Progress, View, unheard
@@ -59,7 +59,16 @@ def fit_predictor(
     fitted = model.fit(view, progress, checkpoint)
     # As a loaded model has them: the same arrays give the same bits.
     fitted = model.restore(fitted.arrays(), view.sizes)
-    return Predictor(spec, fitted, space, scaling, normalizer, layer)
+    return Predictor(spec, fitted, space, scaling, normalizer, layer, _floors(view, runs.units, normalizer))
+
+
+def _floors(view: View, units: tuple[str, ...], normalizer: Normalizer) -> tuple[float | None, ...]:
+    """Half of the least scaled value in the runs, of fields that are positive by nature: below lies nothing that they suggest."""
+    lowest = (
+        np.min([np.min(run, axis=1) for run in view.fields], axis=0) * normalizer.fields.std + normalizer.fields.mean
+    )
+    pairs = zip(units, lowest.tolist(), strict=True)
+    return tuple(0.5 * low if unit in POSITIVE_UNITS and low > 0 else None for unit, low in pairs)
 
 
 def _layer(model: ModelSettings, runs: Runs) -> WallLayer | None:

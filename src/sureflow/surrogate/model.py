@@ -359,7 +359,8 @@ def answer_samples(
     if surrogate.calibration is None or own is None or std is None:
         return drawn
     own, std = np.asarray(own), np.asarray(std)
-    return mean + (drawn - mean) * np.divide(std, own, out=np.ones_like(std), where=own > 0)
+    spread = mean + (drawn - mean) * np.divide(std, own, out=np.ones_like(std), where=own > 0)
+    return surrogate.predictor.possible(spread, conditions)
 
 
 def _is_single(parameters: Mapping[str, Any]) -> bool:

@@ -29,6 +29,8 @@ class Predictor:
     scaling: Scaling
     normalizer: Normalizer
     layer: WallLayer | None = None  # where the model needs it
+    # The least scaled value of every field that has one, so that densities and temperatures are positive; () for none.
+    floors: tuple[float | None, ...] = ()
 
     @property
     def settings(self) -> ModelSettings:
@@ -46,7 +48,7 @@ class Predictor:
         normalized = self._normalized(conditions, self._coordinates(conditions))
         drawn = self.fitted.samples(*normalized, count, np.random.default_rng(seed))
         scaled = np.asarray(self.normalizer.physical(Predictive(drawn, {})).mean)
-        return self.scaling.inverse(scaled, conditions)
+        return self.scaling.inverse(self._lifted(scaled), conditions)
 
     def novelty(
         self, conditions: Conditions, training: Float[np.ndarray, "run parameter"]
@@ -60,7 +62,23 @@ class Predictor:
 
     def physical(self, normalized: Predictive, conditions: Conditions) -> Predictive:
         """A prediction of the model in physical units."""
-        return self.scaling.physical(self.normalizer.physical(normalized), conditions)
+        scaled = self.normalizer.physical(normalized)
+        if self.floors:
+            quantiles = {level: self._lifted(np.asarray(one)) for level, one in scaled.quantiles.items()}
+            scaled = Predictive(self._lifted(np.asarray(scaled.mean)), scaled.parts, quantiles)
+        return self.scaling.physical(scaled, conditions)
+
+    def possible(
+        self, fields: Float[np.ndarray, "*sample case variable point"], conditions: Conditions
+    ) -> Float[np.ndarray, "*sample case variable point"]:
+        """Physical fields with what is below the floors lifted to them."""
+        return self.scaling.inverse(self._lifted(self.scaling.forward(fields, conditions)), conditions)
+
+    def _lifted(self, scaled: np.ndarray) -> np.ndarray:
+        if not self.floors:
+            return scaled
+        floors = np.array([-np.inf if floor is None else floor for floor in self.floors])
+        return np.maximum(scaled, floors[:, None])
 
     def unit(self, fields: Fields, conditions: Conditions) -> Fields:
         """Physical size of one unit of the model's normalized space, where the fields are these."""
