@@ -71,7 +71,8 @@ def prediction_arrays(surrogate: Surrogate, answer: Answer) -> dict[str, np.ndar
     if surrogate.calibration is not None:
         if own is not None:
             arrays["_std_raw"] = own
-        arrays |= _possible(_intervals(surrogate.calibration.fields, np.asarray(std)), found.mean, surrogate.units)
+        widths = _intervals(surrogate.calibration.fields, np.asarray(std))
+        arrays |= _possible(widths, np.asarray(found.mean), surrogate.units)
     return {suffix: np.asarray(values) for suffix, values in arrays.items()}
 
 
@@ -89,7 +90,7 @@ def _possible(
     widths: dict[str, np.ndarray], mean: Float[np.ndarray, "case variable point"], units: tuple[str, ...]
 ) -> dict[str, np.ndarray]:
     """Half widths that leave the lower end of an interval positive, where the field is by nature."""
-    is_positive = np.isin(units, POSITIVE_UNITS)[:, None] & (np.asarray(mean) > 0)
+    is_positive = np.isin(units, POSITIVE_UNITS)[:, None] & (mean > 0)
     return {name: np.where(is_positive, np.minimum(width, WIDEST * mean), width) for name, width in widths.items()}
 
 
