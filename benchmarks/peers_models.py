@@ -49,7 +49,7 @@ def ezyrb_rbf(x, y, kernel="thin_plate_spline"):
     from ezyrb import POD, RBF, Database, ReducedOrderModel
 
     fitted = ReducedOrderModel(Database(x, y), POD(), RBF(kernel=kernel)).fit()
-    return lambda q: (np.array(fitted.predict(q).snapshots_matrix), None)
+    return lambda q: (np.asarray(fitted.predict(q)), None)
 
 
 def ezyrb_gpr(x, y, kernel=None, restarts=20):
