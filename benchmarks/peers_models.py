@@ -17,7 +17,7 @@ import warnings
 import numpy as np
 
 KERNELS = ("linear", "thin_plate_spline", "cubic", "quintic")
-ENERGY = 0.999999  # of the fields' variance that the modes keep, where a method needs few of them
+ENERGY = 0.99999  # of the fields' variance that the modes keep, where a method needs few of them
 
 
 def scipy_rbf(x, y, kernel="thin_plate_spline"):
@@ -53,11 +53,15 @@ def ezyrb_rbf(x, y, kernel="thin_plate_spline"):
 
 
 def ezyrb_gpr(x, y, kernel=None, restarts=20):
-    """`return_variance` of its GPR gives standard deviations, of the modes' coefficients."""
+    """One process for all modes; its `return_variance` gives standard deviations, of the modes' coefficients.
+
+    With normalized coefficients, the last modes count as much as the first and make the scales collapse: not so if tuned.
+    """
     from ezyrb import GPR, POD, Database, ReducedOrderModel
 
-    rank = ENERGY if kernel is not None else -1
-    fitted = ReducedOrderModel(Database(x, y), POD(rank=rank), GPR(kernel, optimization_restart=restarts)).fit()
+    rank, normalizer = (-1, True) if kernel is None else (ENERGY, False)
+    process = GPR(kernel, normalizer=normalizer, optimization_restart=restarts)
+    fitted = ReducedOrderModel(Database(x, y), POD(rank=rank), process).fit()
 
     def predict(q):
         coefficients, std = fitted.approximation.predict(q, return_variance=True)
@@ -72,22 +76,39 @@ def matern(n_parameters):
     from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
     scales = Matern(np.ones(n_parameters), (1e-2, 1e3), nu=2.5)
-    return ConstantKernel(1.0, (1e-3, 1e4)) * scales + WhiteKernel(1e-8, (1e-12, 1e-2))
+    return ConstantKernel(1.0, (1e-6, 1e8)) * scales + WhiteKernel(1e-6, (1e-12, 1e2))
 
 
-def sklearn_gpr(x, y, kernel=None, restarts=0):
-    """Principal components and one process for all of them."""
+def sklearn_gpr(x, y):
+    """Principal components and one process for all of them, as it comes."""
     from sklearn.decomposition import PCA
     from sklearn.gaussian_process import GaussianProcessRegressor
 
     components = PCA(ENERGY, svd_solver="full").fit(y)
     coefficients = components.transform(y)
-    fitted = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=restarts, random_state=0)
-    fitted.fit(x, coefficients)
+    fitted = GaussianProcessRegressor(normalize_y=True).fit(x, coefficients)
 
     def predict(q):
         mean, std = fitted.predict(q, return_std=True)
         std = std if std.ndim == 2 else std[:, None]
+        return components.inverse_transform(mean), np.sqrt(std**2 @ components.components_**2)
+
+    return predict
+
+
+def sklearn_gpr_tuned(x, y):
+    """Principal components, and a process with scales of its own for each."""
+    from sklearn.decomposition import PCA
+    from sklearn.gaussian_process import GaussianProcessRegressor
+
+    components = PCA(0.9999, svd_solver="full").fit(y)
+    fitted = [
+        GaussianProcessRegressor(matern(x.shape[1]), normalize_y=True, random_state=0).fit(x, column)
+        for column in components.transform(y).T
+    ]
+
+    def predict(q):
+        mean, std = np.array([one.predict(q, return_std=True) for one in fitted]).transpose(1, 2, 0)
         return components.inverse_transform(mean), np.sqrt(std**2 @ components.components_**2)
 
     return predict
@@ -112,7 +133,7 @@ METHODS = {
     "ezyrb-pod-gpr": ezyrb_gpr,
     "ezyrb-pod-gpr-tuned": lambda x, y: ezyrb_gpr(x, y, matern(x.shape[1]), 2),
     "sklearn-pca-gpr": sklearn_gpr,
-    "sklearn-pca-gpr-tuned": lambda x, y: sklearn_gpr(x, y, matern(x.shape[1]), 2),
+    "sklearn-pca-gpr-tuned": sklearn_gpr_tuned,
     "smt-podi": smt_podi,
     "smt-podi-tuned": lambda x, y: smt_podi(x, y, {"corr": "matern52"}),
 }
