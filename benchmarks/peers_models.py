@@ -1,6 +1,6 @@
 """Peers for benchmarks/peers.py, in an environment of their own: fits one and stores what it predicts.
 
-    python benchmarks/peers_models.py METHOD GIVEN.npz FOUND.npz
+    python benchmarks/peers_models.py METHOD GIVEN.npz FOUND.npz SECONDS
 
 GIVEN has `inputs` (run, parameter), `fields` (run, value) and `queries` (condition, parameter), all of order one. FOUND gets
 `mean` (condition, value), `std` where the method has bars, and the processor seconds of fit and prediction. Nothing of
@@ -10,6 +10,7 @@ sureflow is imported. Methods that end in -tuned choose kernels by five folds ov
 import contextlib
 import io
 import json
+import resource
 import sys
 import time
 import warnings
@@ -140,7 +141,8 @@ METHODS = {
 
 
 def main() -> None:
-    method, given, found = sys.argv[1:]
+    method, given, found, most = sys.argv[1:]
+    resource.setrlimit(resource.RLIMIT_CPU, (int(most), int(most)))
     arrays = np.load(given)
     x, y, q = arrays["inputs"], arrays["fields"], arrays["queries"]
     printed = io.StringIO()
