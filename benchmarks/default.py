@@ -2,6 +2,7 @@
 
     python benchmarks/default.py runs.zarr               # all training runs
     python benchmarks/default.py runs.zarr 16            # so many of them, chosen space-filling
+    python benchmarks/default.py runs.zarr 205 interpolation       # a model by name, without the comparison
 
 Training compares the whole-field models by cross-validation over the training runs, as `sureflow train` does, and calibration
 goes by folds over them. A prediction is one whole field with its calibrated bars. The second table compares the model's own bars
@@ -25,7 +26,7 @@ from sureflow.runtime import keep_compiled_programs
 from sureflow.surrogate.calibrate import calibrate
 from sureflow.surrogate.choose import compare
 from sureflow.surrogate.learning import learn
-from sureflow.surrogate.specification import ComparisonSettings, Specification
+from sureflow.surrogate.specification import ComparisonSettings, Specification, specification
 
 T = TypeVar("T")
 
@@ -51,8 +52,12 @@ def milliseconds(function: Callable[[], object], repeats: int = 30) -> float:
     return 1e3 * statistics.median(durations)
 
 
-def train(training: sf.Runs) -> sf.Surrogate:
+def train(training: sf.Runs, model: str | None = None) -> sf.Surrogate:
     print("| what | time |\n|---|---:|")
+    if model is not None:
+        given = specification({"model": model, "scaling": SCALING})
+        fitted = timed(f"fit of {model}", lambda: learn(training, given))
+        return timed("calibration by folds", lambda: calibrate(fitted, training, folds=True))
     found = timed("cross-validation of all candidates", lambda: compare(training, ComparisonSettings(), SCALING))
     for one in found.candidates:
         print(f"| of which {one.model}, left-out MAE {one.mae:.2g} in {one.folds} folds | {one.seconds:.0f} s |")
@@ -107,7 +112,7 @@ def main() -> None:
     space = Standard.of_fields(training)
     if len(sys.argv) > 2:
         training = training.select(space_filling(training.parameters, int(sys.argv[2])))
-    surrogate = train(training)
+    surrogate = train(training, sys.argv[3] if len(sys.argv) > 3 else None)
     for where, condition in (("inside", INSIDE), ("extrapolated", OUTSIDE)):
         duration = milliseconds(partial(surrogate.predict, extrapolate=True, **condition))
         print(f"| prediction of a whole field with names and units, {where} | {duration:.1f} ms |")

@@ -298,7 +298,7 @@ def test_a_calibrated_prediction_has_the_calibrated_std_in_physical_units(calibr
 
 
 def test_bars_that_are_narrower_beyond_a_side_have_no_part_of_their_own(calibration):
-    narrow = replace(calibration, sides=np.full_like(calibration.sides, 0.5))
+    narrow = replace(calibration, sides=np.full_like(calibration.sides, 0.5), spread=(0.0,))
     found, inside = (
         with_bars(narrow, CONDITIONS[1:2]),
         with_bars(replace(calibration, taught=(), sides=narrow.sides[:0], spread=()), CONDITIONS[1:2]),

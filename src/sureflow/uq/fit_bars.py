@@ -46,14 +46,14 @@ PRIOR_GROWTH = 1.0
 STEEPEST_GROWTH = 1.0
 # Quantities have no bars of their own but novelty itself, and hardly any run says how they shrink next to a run.
 STEEPEST_OF_QUANTITIES = 0.0
-# The share of the bars of neighboring points that counts beyond a side, where that helps.
+# The share of the bars of neighboring points that counts beyond a side, unless that makes bars worse.
 SPREAD = 0.2
 # How far from the ranges the form of the bars beyond them is reached, in widths: the least distance that was taught, or this.
 LEAST_NEAR = 0.01
 # Parts into which held-out runs are divided to choose among forms of bars.
 PARTS = 4
-# A form with more to fit must be better than a simpler one by this much.
-WORTH = 0.005
+# What is fitted must be better than the model's own bars by this much, and a factor than a simpler one by that much.
+WORTH, SIMPLER = 0.005, 0.002
 # In the score of bars: the weights of the 90 % interval and of heavy tails, beside the miscalibration area.
 OF_THE_INTERVAL, OF_THE_TAILS = 0.5, 0.02
 # Points of every run that levels and choices are made with; and values that one level is fitted to.
@@ -236,7 +236,7 @@ def _fit_side(found: dict[int, _Side], side: int, runs: HeldOutRuns, inside: "_F
         sample = _Sample.of(runs, form, seed)
         kind, score = _best(kinds, sample, PRIOR_RUNS_OF_A_SIDE, seed)
         tried.append((score, form, sample, kind))
-    _, form, sample, kind = tried[int(tried[1][0] < tried[0][0] - WORTH)]
+    _, form, sample, kind = tried[int(tried[1][0] <= tried[0][0] + WORTH)]
     found[side] = _Side(_factors(kind, runs, sample, form, PRIOR_RUNS_OF_A_SIDE), form.spread, n_runs)
 
 
@@ -348,7 +348,7 @@ def _best(kinds: tuple[Factor, ...], sample: _Sample, prior: float, seed: int) -
     best, best_score = kinds[0], np.inf
     for kind in kinds:
         score = _cross_validated(kind, sample, prior, seed)
-        if score < best_score - WORTH:
+        if score < best_score - SIMPLER:
             best, best_score = kind, score
     return best, best_score
 
