@@ -1,11 +1,12 @@
 """What every model answers with: a mean, and a standard deviation with the parts that it is made of."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
+from typing import Any
 
-import equinox as eqx
-import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from sureflow.pytrees import pytree
 
 # The two parts that heads and samplers know. A converged CFD run has no noise, so what the literature calls
 # aleatoric is the model's discrepancy here: the scatter of the truth about the mean that the network itself expects.
@@ -15,19 +16,21 @@ DISCREPANCY = "discrepancy"
 EPISTEMIC = "epistemic"
 
 
-class Predictive(eqx.Module):
+@pytree
+@dataclass(frozen=True, eq=False)
+class Predictive:
     """Mean and standard deviation of a prediction, of one shape; `parts` are independent standard deviations.
 
     A model that says nothing about its error has no parts, and its `std` is None rather than zero. `quantiles`, by their
     probability as in 0.05, are those of models whose distribution is not normal; of a normal one, `std` says them.
     """
 
-    mean: Float[Array | np.ndarray, "..."]
-    parts: Mapping[str, Float[Array | np.ndarray, "..."]]
-    quantiles: Mapping[float, Float[Array | np.ndarray, "..."]] = field(default_factory=dict)
+    mean: Float[Any, "..."]  # an array of NumPy or of JAX
+    parts: Mapping[str, Float[Any, "..."]]
+    quantiles: Mapping[float, Float[Any, "..."]] = field(default_factory=dict)
 
     @property
-    def std(self) -> Float[Array | np.ndarray, "..."] | None:
+    def std(self) -> Float[Any, "..."] | None:
         """std^2 = sum of part^2."""
         if not self.parts:
             return None

@@ -57,9 +57,22 @@ def test_mistakes(refused, folder, trained, tmp_path):
     synthetic.runs(shape=(12, 8)).save(tmp_path / "finer.zarr")
     for runs, more, sentence in [
         ("runs.zarr", ["--split", "papr"], "split='papr' is not one of all, random, paper; did you mean paper?"),
-        ("trained.zarr", [], "runs were trained on or calibrated with: give other runs to test on"),
+        ("trained.zarr", [], "runs were trained on or calibrated with: hold some of them out"),
         ("finer.zarr", [], "mesh of 48 points and these runs have 96"),
         ("none.zarr", [], "none.zarr does not exist"),
     ]:
         assert sentence in refused("evaluate", "model", runs, *more)
     assert refused("evaluate", "none", "runs.zarr").startswith("none is not a trained model")
+
+
+def test_what_was_held_out_is_tested_on(run, refused, tmp_path):
+    """The order of the README: train on a store, then evaluate on the same store."""
+    synthetic.write_store(tmp_path / "runs.zarr")
+    run("train", "runs.zarr", "-o", "model", "--model", "interpolation", "--hold-out", "0.2")
+    assert "Tested on 5 of 25 runs; not tested: 20 trained on" in run("evaluate", "model", "runs.zarr").out
+    run("train", "runs.zarr", "-o", "other", "--model", "interpolation", "--hold-out", "7", "--set", "split.seed=3")
+    assert "Tested on 7 of 25 runs" in run("evaluate", "other", "runs.zarr").out
+    run("train", "runs.zarr", "-o", "all", "--model", "interpolation")
+    assert "hold some of them out when the model is trained" in refused("evaluate", "all", "runs.zarr")
+    for wrong in ("0", "1.5", "25", "many"):
+        refused("train", "runs.zarr", "-o", "none", "--hold-out", wrong)

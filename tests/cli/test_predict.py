@@ -1,6 +1,8 @@
 """`sureflow predict`: conditions and points in any way users may give them."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -128,3 +130,38 @@ def test_mistakes(refused, flights, tmp_path, more, sentence):
     (tmp_path / "empty.csv").write_text("")
     assert refused("predict", flights, *more).startswith(sentence)
     assert not (tmp_path / "fields.txt").exists()
+
+
+def test_values_at_points_are_shown(run, flights, tmp_path):
+    (tmp_path / "points.csv").write_text("x,r\n-0.5,0.2\n-0.3,0.6\n")
+    shown = run("predict", flights, "mach=21", "altitude_km=41", "--points", "points.csv").out
+    at = sureflow.load(flights).predict(mach=21, altitude_km=41, points=[[-0.5, 0.2], [-0.3, 0.6]])
+    for point, place in enumerate(("-0.5  0.2", "-0.3  0.6")):
+        assert f"{place}  {at.u1[point].item():.5g} +- {at.u1_std[point].item():.2g}" in shown
+
+
+@pytest.mark.parametrize("arguments", ["predict {model} mach=21 altitude_km=41", "info {model}"])
+def test_no_jax_where_none_is_needed(flights, tmp_path, arguments):
+    code = (
+        "import sys; from sureflow.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        "sys.exit(bool({'jax', 'equinox', 'tinygp'} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", code, *arguments.format(model=flights).split()]
+    end = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert end.returncode == 0, end.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", ["predict model a=1 -o fields.vtk", "predict model a=1 -o here.nc", "predict model a", "predict model"]
+)
+def test_bad_options_are_told_before_anything_heavy(tmp_path, arguments):
+    (tmp_path / "here.nc").write_text("mine")
+    code = (
+        "import sys; from sureflow.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 2\n"
+        "sys.exit(bool({'numpy', 'scipy', 'xarray', 'jax'} & set(sys.modules)))"
+    )
+    end = subprocess.run([sys.executable, "-c", code, *arguments.split()], capture_output=True, text=True, cwd=tmp_path)
+    assert end.returncode == 0, end.stderr
+    assert end.stderr.startswith("sureflow: ")

@@ -130,7 +130,7 @@ def test_domains_without_runs_are_not_there():
 
 def test_nothing_left_to_test_on_is_said():
     data = runs([10, 11], [20, 30])
-    with pytest.raises(SureflowError, match="all 4 runs were trained on or calibrated with: give other runs"):
+    with pytest.raises(SureflowError, match="all 4 runs were trained on or calibrated with: hold some of them out"):
         held_out(data, trained_on(data, np.ones(4, bool)))
 
 

@@ -10,9 +10,13 @@ from sureflow.cli.remarks import begin
 from sureflow.errors import SureflowError
 
 if TYPE_CHECKING:
-    import xarray
+    from collections.abc import Mapping
 
-    from sureflow.surrogate.model import Surrogate
+    import numpy as np
+
+    from sureflow.surrogate.model import Answer, Surrogate
+
+MOST_POINTS = 20  # that are shown
 
 
 def predict(
@@ -50,35 +54,42 @@ def predict(
     if bool(given) == (conditions is not None):
         raise SureflowError("give either one condition, as in mach=25 altitude_km=46, or --conditions with a CSV file")
 
+    write, write_surface = None, None
+    if output is not None or surface is not None:
+        from sureflow.export.exporters import writer
+
+        write, write_surface = (
+            None if path is None else writer(path, overwrite=overwrite) for path in (output, surface)
+        )
+
     begin(f"predicting with {model}")
 
     import numpy as np
 
     from sureflow.cli.console import out, print_facts
-    from sureflow.export.exporters import writer
     from sureflow.runtime import keep_compiled_programs
     from sureflow.surrogate.artifact import load
+    from sureflow.surrogate.labelled import labelled_prediction, worth
 
     keep_compiled_programs()
-    write, write_surface = (None if path is None else writer(path, overwrite=overwrite) for path in (output, surface))
     surrogate = load(model)
-    parameters: dict[str, Any] = dict(given)
-    if conditions is not None:
-        parameters = read_table(conditions, surrogate.parameter_names)
-    located = None
+    table: dict[str, Any] = dict(given) if conditions is None else read_table(conditions, surrogate.parameter_names)
+    asked, located = surrogate.conditions(table), None
     if points is not None:
         located = np.column_stack(list(read_table(points, surrogate.header.axes).values()))
-    fields = surrogate.predict(points=located, extrapolate=extrapolate, **parameters)
+    answer = surrogate.answer(asked, located, extrapolate=extrapolate)
     if write is not None:
-        write(fields)
+        write(labelled_prediction(surrogate, answer, located, single=conditions is None))
     if write_surface is not None:
-        write_surface(surrogate.surface(extrapolate=extrapolate, **parameters))
+        write_surface(surrogate.surface(extrapolate=extrapolate, **table))
     name = f"{output}: " if output else ""
-    out.print(f"{name}{spoken(fields.attrs['verdict'])}\nerror bars: {fields.attrs['bars']}", markup=False)
+    out.print(f"{name}{spoken(answer.place.summary())}\nerror bars: {worth(surrogate)}", markup=False)
     if conditions is None:
-        print_facts(spans(fields, surrogate.names))
+        print_facts(spans(surrogate, answer))
+        if located is not None and output is None:
+            print("\n".join(at_points(surrogate, answer, located)))
         if surrogate.observer is not None or surrogate.numbers is not None:
-            print_facts(quantities(surrogate, given, extrapolate=extrapolate))
+            print_facts(quantities(surrogate, answer))
 
 
 def spoken(verdict: str) -> str:
@@ -88,33 +99,49 @@ def spoken(verdict: str) -> str:
     return verdict.replace("refused:", "answered only because of --extrapolate:")
 
 
-def spans(fields: "xarray.Dataset", names: tuple[str, ...]) -> dict[str, str]:
+def spans(surrogate: "Surrogate", answer: "Answer") -> dict[str, str]:
     """Lowest and highest value of every field, and its mean standard deviation where the model has one."""
-    texts = {}
-    for name in names:
-        unit = fields[name].attrs["units"]
-        texts[name] = f"{fields[name].min().item():.4g}..{fields[name].max().item():.4g}{f' {unit}' if unit else ''}"
-        if f"{name}_std" in fields:
-            texts[name] += f", standard deviation {fields[f'{name}_std'].mean().item():.2g} on average"
+    mean, std, texts = answer.predictive.mean, answer.predictive.std, {}
+    for column, field in enumerate(surrogate.header.fields):
+        values = mean[:, column]
+        texts[field.name] = f"{values.min():.4g}..{values.max():.4g}{f' {field.unit}' if field.unit else ''}"
+        if std is not None:
+            texts[field.name] += f", standard deviation {std[:, column].mean():.2g} on average"
     return texts
 
 
-def with_bar(found: "xarray.Dataset", name: str) -> str:
-    """'0.1234 +- 0.0005 Pa'."""
-    bar = f" +- {found[f'{name}_std'].item():.2g}" if f"{name}_std" in found else ""
-    unit = found[name].attrs["units"]
-    return f"{found[name].item():.5g}{bar}{'' if unit == '1' else f' {unit}'}"
+def at_points(surrogate: "Surrogate", answer: "Answer", points: "np.ndarray") -> list[str]:
+    """A table with a row for each of the first points: where it is, and every field with its standard deviation."""
+    mean, std = answer.predictive.mean[0], answer.predictive.std
+    rows = [[*surrogate.header.axes, *(f"{name} +- std" if std is not None else name for name in surrogate.names)]]
+    for point in range(min(len(points), MOST_POINTS)):
+        bars = [""] * len(mean) if std is None else [f" +- {bar:.2g}" for bar in std[0, :, point]]
+        values = [f"{value:.5g}{bar}" for value, bar in zip(mean[:, point], bars, strict=True)]
+        rows.append([*(f"{place:.5g}" for place in points[point]), *values])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    more = len(points) - MOST_POINTS
+    return [*lines, f"and {more} more points: --output writes all of them"] if more > 0 else lines
 
 
-def quantities(surrogate: "Surrogate", condition: dict[str, float], *, extrapolate: bool) -> dict[str, str]:
+def quantities(surrogate: "Surrogate", answer: "Answer") -> dict[str, str]:
     """Stand-off, pressures, drag and heat flux at one condition, with bars where the model has any."""
-    found = surrogate.quantities(extrapolate=extrapolate, **condition)  # type: ignore[arg-type]
-    texts = {}
-    for name in (str(name) for name in found.data_vars if not str(name).endswith(("_std", "_gp"))):
+    from sureflow.surrogate.labelled import quantity_columns
+
+    found, texts = quantity_columns(surrogate, answer.place), {}
+    for name in (name for name in found if not name.endswith(("_std", "_gp"))):
         texts[name] = with_bar(found, name)
         if f"{name}_gp" in found:
-            better = {"gp": ", the better one", "field": ""}.get(found[f"{name}_gp"].attrs.get("better", ""), "")
+            better = {"gp": ", the better one", "field": ""}.get(found[f"{name}_gp"][2].get("better", ""), "")
             texts[name] += f"; by a process of its own {with_bar(found, f'{name}_gp')}{better}"
     if any("+-" in text for text in texts.values()):
         texts["+-"] = "one standard deviation of the model's error against runs on the mesh of its training runs"
     return texts
+
+
+def with_bar(found: "Mapping[str, tuple]", name: str) -> str:
+    """'0.1234 +- 0.0005 Pa'."""
+    _, values, attributes = found[name]
+    bar = f" +- {found[f'{name}_std'][1][0]:.2g}" if f"{name}_std" in found else ""
+    unit = attributes["units"]
+    return f"{values[0]:.5g}{bar}{'' if unit == '1' else f' {unit}'}"

@@ -2,10 +2,11 @@
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sureflow.cli.inputs import parse_share
 from sureflow.cli.remarks import begin
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ def train(
     uq: Annotated[
         str | None, typer.Option(help="Error bars of a deeponet: deterministic, mve, evidential or ensemble.")
     ] = None,
+    hold_out: Annotated[
+        str | None,
+        typer.Option(help="Keep this fraction of the runs, or this many, out of training: evaluate tests on them."),
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Override a setting, as in train.epochs=20; may be repeated.")
     ] = None,
@@ -41,6 +46,8 @@ def train(
 
     Training of networks can be stopped at any time; the same command continues after the last complete epoch.
     """
+    held_out = None if hold_out is None else {"kind": "random", "test_runs": parse_share("hold-out", hold_out)}
+
     begin(f"training from {source}")
 
     from sureflow.cli.console import out, say
@@ -51,7 +58,8 @@ def train(
 
     keep_compiled_programs()
     is_experiment = source.suffix == ".toml"
-    given = {"runs": None if is_experiment else source, "output": output, "uq": uq, "model": model, "scaling": scaling}
+    given: dict[str, Any] = {"runs": None if is_experiment else source, "output": output, "split": held_out}
+    given |= {"uq": uq, "model": model, "scaling": scaling}
     experiment = read_experiment(source if is_experiment else None, settings or [], **given)
     with Bars(experiment) as bars:
         listener = Listener(comparing=bars.comparing, compared=bars.compared, epoch=bars.epoch)

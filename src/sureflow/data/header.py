@@ -13,7 +13,7 @@ from sureflow.data.streams import STREAMS, Conditions, StreamSource
 from sureflow.errors import SureflowError
 from sureflow.physics.free_stream import FreeStream
 from sureflow.physics.gases import Gas, gas_from
-from sureflow.runtime import double_precision
+from sureflow.runtime import double_precision_of_gases
 from sureflow.validation import plain, settings
 
 # What a prediction adds to the name of a field, and the other names in it.
@@ -151,7 +151,7 @@ class Header:
             return None
         values = self.stream.values(self.parameter_names, parameters)
         density, temperature = values["density"], values["temperature"]
-        with double_precision():  # for gases that compute with JAX
+        with double_precision_of_gases():  # for gases that compute with JAX
             pressure = gas.pressure(density, gas.energy_from_temperature(density, temperature))
         rows = np.column_stack([values["velocity"], np.asarray(pressure, float), temperature])
         return [FreeStream(*row) for row in rows.tolist()]

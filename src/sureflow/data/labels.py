@@ -3,10 +3,9 @@
 import html
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Float
 
 from sureflow.data.checks import left_out_clause
@@ -15,7 +14,10 @@ from sureflow.data.meshes import Geometry, Topology
 from sureflow.data.runs import Runs
 from sureflow.physics.gases import Gas
 from sureflow.physics.quantities import DERIVED_UNITS, LONG_NAMES
-from sureflow.runtime import double_precision
+from sureflow.runtime import double_precision_of_gases
+
+if TYPE_CHECKING:
+    import xarray
 
 Labels = dict[str, tuple[tuple[str, ...], np.ndarray, dict[str, str]]]  # dimensions, values and attributes by name
 
@@ -63,7 +65,7 @@ def mesh_labels(header: Header, topology: Topology, geometries: list[Geometry], 
     return found
 
 
-def labelled_runs(runs: Runs) -> xr.Dataset:
+def labelled_runs(runs: Runs) -> "xarray.Dataset":
     """All runs in memory, in the precision in which they are kept, with what their gas lets us derive."""
     header, topology = runs.header, runs.topology
     dims, shape = ("case", *value_dims(topology, header.location)), value_shape(topology, header.location)
@@ -81,7 +83,9 @@ def labelled_runs(runs: Runs) -> xr.Dataset:
     numbers = {item.name: ("case", column, attributes_of(item.name, item.unit)) for item, column in pairs}
     coordinates = parameters | mesh_labels(header, topology, geometries, of_cases=runs.is_moving)
     made_by = {"made_by": json.dumps(header.made_by)} if header.made_by else {}
-    return xr.Dataset(fields | numbers, coordinates, made_by)
+    import xarray
+
+    return xarray.Dataset(fields | numbers, coordinates, made_by)
 
 
 def derived(header: Header, values: Float[np.ndarray, "variable *any"]) -> dict[str, Float[np.ndarray, "*any"]]:
@@ -99,7 +103,7 @@ def derived(header: Header, values: Float[np.ndarray, "variable *any"]) -> dict[
 
 
 def _thermal(function: Callable[..., Any], gas: Gas, density: np.ndarray, temperature: np.ndarray) -> np.ndarray:
-    with double_precision():
+    with double_precision_of_gases():
         return np.asarray(function(density, gas.energy_from_temperature(density, temperature)))
 
 

@@ -10,7 +10,7 @@ from sureflow.data.header import Header
 from sureflow.data.streams import STREAMS, Conditions, StreamSource
 from sureflow.errors import SureflowError
 from sureflow.physics.gases import GASES, Gas
-from sureflow.runtime import double_precision
+from sureflow.runtime import double_precision_of_gases
 from sureflow.validation import settings
 
 # Names of parameters, as campaigns have them.
@@ -66,7 +66,7 @@ class Similarity:
         density, velocity, temperature = (stream[name] for name in ("density", "velocity", "temperature"))
         length, hot = self._positive(self.length, parameters), temperature + velocity**2 / (2.0 * self.free_stream.cp)
         wall = None if self.wall_temperature is None else self._positive(self.wall_temperature, parameters)
-        with double_precision():  # for gases that compute with JAX
+        with double_precision_of_gases():  # for gases that compute with JAX
             viscosity = np.asarray(self.gas.viscosity(hot, density * velocity**2), float)
             energy = self.gas.energy_from_temperature(density, temperature)
             mach = velocity / np.asarray(self.gas.sound_speed(density, energy), float)

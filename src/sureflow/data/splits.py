@@ -2,11 +2,11 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float
-from pydantic import NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
@@ -54,14 +54,16 @@ class AllRuns(Split):
 @SPLITS.add
 @settings
 class RandomRuns(Split):
-    """`test_runs` runs drawn for testing, whatever their parameters; the others train."""
+    """`test_runs` runs, or that share of them, drawn for testing, whatever their parameters; the others train."""
 
-    test_runs: PositiveInt = 50
+    test_runs: PositiveInt | Annotated[float, Field(gt=0, lt=1)] = 50
     seed: NonNegativeInt = 0
     kind: ClassVar[str] = "random"
 
     def __call__(self, runs: Runs) -> Division:
-        test = draw(np.ones(len(runs), bool), self.test_runs, self.seed)
+        share = self.test_runs < 1
+        count = max(1, round(self.test_runs * len(runs))) if share else int(self.test_runs)
+        test = draw(np.ones(len(runs), bool), count, self.seed)
         return Division(~test, {"in_domain": test}, {"in_domain": 0})
 
 

@@ -13,7 +13,7 @@ from sureflow.physics.atmosphere import HIGHEST_KM, standard_atmosphere
 from sureflow.physics.free_stream import HIGHEST_MACH, LOWEST_MACH
 from sureflow.physics.gases import GASES, Gas, PerfectGas
 from sureflow.registry import SettingsRegistry
-from sureflow.runtime import double_precision
+from sureflow.runtime import double_precision_of_gases
 from sureflow.validation import settings
 
 STREAM_QUANTITIES = ("velocity", "density", "temperature")
@@ -80,7 +80,7 @@ class Flight(StreamSource):
                 "choose an altitude in that range"
             )
         air = standard_atmosphere(altitude, np)
-        with double_precision():  # for gases that compute with JAX
+        with double_precision_of_gases():  # for gases that compute with JAX
             density = np.asarray(self.gas.density_from_pressure(air.pressure, air.temperature))
             energy = self.gas.energy_from_temperature(density, air.temperature)
             velocity = mach * np.asarray(self.gas.sound_speed(density, energy))

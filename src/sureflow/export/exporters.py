@@ -4,15 +4,17 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-
-import xarray
+from typing import TYPE_CHECKING
 
 from sureflow.data.disk import explain_writing
 from sureflow.errors import Exists, SureflowError
 from sureflow.files import put_in_place, write_netcdf
 from sureflow.registry import Registry
 
-Exporter = Callable[[xarray.Dataset, Path], None]
+if TYPE_CHECKING:
+    import xarray
+
+Exporter = Callable[["xarray.Dataset", Path], None]
 
 # A user's own exporter joins with EXPORTERS.register(".ending", write), where write(dataset, path) makes that file.
 EXPORTERS: Registry[Exporter] = Registry("file ending")
@@ -25,16 +27,18 @@ WRITTEN_BY = "written_by"  # attribute of what may be replaced
 MESH_DATA = ("connectivity", "offsets", "cell_types")
 
 
-def write_zarr(dataset: xarray.Dataset, path: Path) -> None:
+def write_zarr(dataset: "xarray.Dataset", path: Path) -> None:
     marked = dataset.assign_attrs({WRITTEN_BY: "sureflow"})
     marked.to_zarr(path, mode="w", zarr_format=3, consolidated=False)
 
 
-def write_csv(dataset: xarray.Dataset, path: Path) -> None:
+def write_csv(dataset: "xarray.Dataset", path: Path) -> None:
     """One row for every case and point: parameters, coordinates, fields and their standard deviations."""
     mesh = [name for name in dataset.variables if str(name).startswith("node_") or name in MESH_DATA]
     columns = dataset.drop_vars(mesh)
     if "case" in columns.dims:
+        import xarray
+
         columns, *_ = xarray.broadcast(columns)
     table = columns.to_dataframe().reset_index(drop=True)
     coordinates = [str(name) for name in columns.coords]
@@ -45,19 +49,19 @@ EXPORTERS.register(".zarr", write_zarr)
 EXPORTERS.register(".csv", write_csv)
 
 
-def write_dataset(dataset: xarray.Dataset, path: str | Path, *, overwrite: bool = False) -> None:
+def write_dataset(dataset: "xarray.Dataset", path: str | Path, *, overwrite: bool = False) -> None:
     """Write fields to a file; its ending says how."""
     writer(Path(path), overwrite=overwrite)(dataset)
 
 
-def writer(path: Path, *, overwrite: bool = False) -> Callable[[xarray.Dataset], None]:
+def writer(path: Path, *, overwrite: bool = False) -> Callable[["xarray.Dataset"], None]:
     """What writes fields to `path`; refuses an unknown ending and an existing file before anything is computed."""
     if path.suffix not in EXPORTERS:
         raise SureflowError(f"{path}: the ending {path.suffix!r} {EXPORTERS.unknown(path.suffix)}")
     export = EXPORTERS[path.suffix]
     refuse_to_overwrite(path, overwrite=overwrite)
 
-    def write(dataset: xarray.Dataset) -> None:
+    def write(dataset: "xarray.Dataset") -> None:
         """Beside its place first, so that nothing is lost or half-written."""
         place = path.resolve()
         beside = place.with_name(f".{place.stem}.part{place.suffix}")

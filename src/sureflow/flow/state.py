@@ -12,6 +12,9 @@ from jaxtyping import Array, Float
 
 from sureflow.physics.free_stream import FreeStream
 from sureflow.physics.gases import Gas
+from sureflow.pytrees import tell_jax
+
+tell_jax()  # what it gives back and takes
 
 State = Float[Array, "4 nj ni"]
 Places = Float[Array, "4 *place"]  # a state at any places: cells, faces, a single point

@@ -8,7 +8,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from sureflow.predictive import Predictive
+from sureflow.pytrees import tell_jax
 from sureflow.registry import SettingsRegistry
+
+tell_jax()  # what it gives back and takes
 
 # Softplus underflows in float32 below about -100; the floor keeps logarithms and quotients of its value finite.
 FLOOR = 1e-6

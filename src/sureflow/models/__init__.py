@@ -1,14 +1,19 @@
 """Models of whole fields, and networks. One of your own is one class and `@MODELS.add` or `@NETWORKS.add`."""
 
-from sureflow.models.aligned import AlignedSettings
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from sureflow.models.contract import MODELS, Capabilities, FittedModel, ModelSettings, View
-from sureflow.models.deeponet import DeepONet, DeepONetSettings
-from sureflow.models.fno import FNO, FNOSettings
-from sureflow.models.interpolation import InterpolationSettings
-from sureflow.models.network import NETWORKS, Network, NetworkSettings
-from sureflow.models.neural_process import NeuralProcess, NeuralProcessSettings
-from sureflow.models.pod_deeponet import PodDeepONetSettings
-from sureflow.models.pod_gp import PodGPSettings
+
+if TYPE_CHECKING:
+    from sureflow.models.aligned import AlignedSettings
+    from sureflow.models.deeponet import DeepONet, DeepONetSettings
+    from sureflow.models.fno import FNO, FNOSettings
+    from sureflow.models.interpolation import InterpolationSettings
+    from sureflow.models.network import NETWORKS, Network, NetworkSettings
+    from sureflow.models.neural_process import NeuralProcess, NeuralProcessSettings
+    from sureflow.models.pod_deeponet import PodDeepONetSettings
+    from sureflow.models.pod_gp import PodGPSettings
 
 __all__ = [
     "FNO",
@@ -30,3 +35,26 @@ __all__ = [
     "PodGPSettings",
     "View",
 ]
+
+# Imported when first used: most of them import JAX.
+LATER = {
+    "AlignedSettings": "aligned",
+    "DeepONet": "deeponet",
+    "DeepONetSettings": "deeponet",
+    "FNO": "fno",
+    "FNOSettings": "fno",
+    "InterpolationSettings": "interpolation",
+    "NETWORKS": "network",
+    "Network": "network",
+    "NetworkSettings": "network",
+    "NeuralProcess": "neural_process",
+    "NeuralProcessSettings": "neural_process",
+    "PodDeepONetSettings": "pod_deeponet",
+    "PodGPSettings": "pod_gp",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in LATER:
+        raise AttributeError(f"module 'sureflow.models' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"sureflow.models.{LATER[name]}"), name)

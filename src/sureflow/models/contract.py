@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
 
 import numpy as np
-from jaxtyping import Float, Int, jaxtyped
+from jaxtyping import Float, Int
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
@@ -184,6 +184,9 @@ def _to_nearest_other(runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndar
     return (cdist(runs, runs) + np.diag(np.full(len(runs), np.inf))).min(axis=1)
 
 
+NETWORKS_NAME = "networks"  # of the model that is made of networks for single points
+
+
 class ModelSettings(ABC):
     """All that fixes a model besides the data: hashable, declared with `@settings`."""
 
@@ -227,23 +230,31 @@ class ModelSettings(ABC):
 
 
 MODELS: SettingsRegistry[ModelSettings] = SettingsRegistry("model", ModelSettings)
+# Ours are imported when they are first asked for: most need JAX, and interpolation does not.
+MODELS.later("interpolation", "sureflow.models.interpolation")
+MODELS.later("pod-gp", "sureflow.models.pod_gp")
+MODELS.later("pod-deeponet", "sureflow.models.pod_deeponet")
+MODELS.later("aligned", "sureflow.models.aligned")
+MODELS.later(NETWORKS_NAME, "sureflow.train.networks")
+MODELS.later("nbf", "sureflow.train.nbf")
 
 
-@jaxtyped(typechecker=None)
 def require_fitting(kind: type, arrays: Mapping[str, np.ndarray], **sizes: int) -> None:
     """Refuse arrays that do not have the shapes which the annotations of a dataclass say, where a name is one number.
 
     `sizes` are numbers that are known already.
     """
-    for name, size in sizes.items():
-        bound: Any = Float[np.ndarray, name]
-        isinstance(np.empty((size,)), bound)  # the name stands for this number from here on
     for name, wanted in get_type_hints(kind, include_extras=True).items() if is_dataclass(kind) else ():
         array = arrays.get(name)
-        if array is not None and hasattr(wanted, "dims") and not isinstance(array, wanted):
+        if array is None or not hasattr(wanted, "dim_str"):
+            continue
+        dims = wanted.dim_str.split()
+        array = array if dims or array.size != 1 else array.reshape(())  # files hold a number as a row of one
+        fits = isinstance(array, wanted) and len(dims) == array.ndim
+        if not (fits and all(sizes.setdefault(dim, n) == n for dim, n in zip(dims, array.shape, strict=True))):
             raise SureflowError(
                 f"the model is damaged: {name} has the shape {array.shape} and the type {array.dtype}, expected "
-                f"({wanted.dim_str.strip()}): train or calibrate it again"
+                f"({' '.join(dims)}): train or calibrate it again"
             )
 
 

@@ -91,6 +91,9 @@ class NetworkSettings(ABC):
 
 
 NETWORKS: SettingsRegistry[NetworkSettings] = SettingsRegistry("network", NetworkSettings)
+NETWORKS.later("deeponet", "sureflow.models.deeponet")
+NETWORKS.later("fno", "sureflow.models.fno")
+NETWORKS.later("neural-process", "sureflow.models.neural_process")
 
 
 def network_axis() -> str:

@@ -4,16 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Float, Int
 from pydantic import Field, PositiveInt
 from scipy.linalg import cho_solve, cholesky, solve_triangular
-from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
-from tinygp import GaussianProcess, kernels, transforms
-from tinygp.kernels.distance import L2Distance
 
 from sureflow.models.belief import Belief, Process
 from sureflow.models.contract import (
@@ -34,24 +29,17 @@ from sureflow.models.contract import (
     unheard,
 )
 from sureflow.models.contract import varying as varying_parameters
-from sureflow.models.pod import PAD_RUNS, combine, pad, pod
+from sureflow.models.pod import combine, pad, pod
 from sureflow.models.products import Rows, product, squares
 from sureflow.predictive import DISCREPANCY, EPISTEMIC, Predictive
 from sureflow.runtime import double_precision
 from sureflow.validation import settings
 
-# Conditions are padded to a multiple of this, so that one compiled program serves many queries.
-PAD_CONDITIONS = 8
+# Hyperparameters are found by compiled gradients, in `processes`, which is imported when a model is fitted; what follows
+# from them is NumPy, so that predictions need no JAX.
 
 # Coefficients have unit variance; a prior this wide leaves constant and slopes of the mean to the data.
 WIDE = 100.0
-PADDING_NOISE = 1e6
-
-# Bounds and beginnings of the logarithms: amplitude^2, noise^2, then one length for every parameter.
-AMPLITUDE, NOISE, LENGTH = (-8.0, 8.0), (-16.0, 0.0), (-2.0, 4.0)
-START = (0.0, -9.0, 1.0)
-# Lengths are lognormal about e standard deviations of the parameter, times or by e^2: what the data leave open stays there.
-LENGTH_PRIOR = (1.0, 2.0)
 
 
 @dataclass(frozen=True)
@@ -119,9 +107,7 @@ class PodGP(FittedModel):
     @cached_property
     def _precision(self) -> Float[np.ndarray, "mode run run"]:
         """The inverse covariance of the runs, of every mode."""
-        with double_precision():
-            covariance = np.asarray(_covariances(self.logarithms, self.inputs))
-        return np.linalg.inv(covariance)
+        return np.stack([np.linalg.inv(_with_noise(one, self.inputs)) for one in self.logarithms])
 
     @cached_property
     def _typical_deviation(self) -> float:
@@ -180,12 +166,9 @@ class PodGP(FittedModel):
         *,
         noise: bool = False,
     ) -> Float[np.ndarray, "one other"]:
-        """The covariance of `_process`, in NumPy: proposals ask for many at once."""
-        used, rate = self.varying > 0, np.exp(-self.logarithms[mode, 2:])
-        one, other = one[:, used], other[:, used]
-        away = np.sqrt(5.0) * cdist(one * rate, other * rate)
-        matern = (1.0 + away + away * away / 3.0) * np.exp(-away)
-        found = np.exp(self.logarithms[mode, 0]) * matern + WIDE * (1.0 + one @ other.T)
+        """The covariance of conditions, of which the parameters that do not vary are left out."""
+        used = self.varying > 0
+        found = _covariance(self.logarithms[mode], one[:, used], other[:, used])
         return found + np.exp(self.logarithms[mode, 1]) * np.eye(len(found)) if noise else found
 
     @property
@@ -195,13 +178,26 @@ class PodGP(FittedModel):
         nodes[:, self.varying > 0] = self.inputs
         return nodes
 
+    @on_one_thread
     def _coefficients(self, inputs: Inputs) -> tuple[Float[np.ndarray, "case mode"], Float[np.ndarray, "case mode"]]:
-        """Mean and standard deviation of every coefficient without its noise."""
+        """Mean and standard deviation of every coefficient without its noise (Rasmussen & Williams 2006, eq. 2.23-2.26)."""
         used = np.asarray(inputs, float)[:, self.varying > 0]
-        with double_precision():
-            location, variance = _posterior(self._processes, self._padded, pad(used, PAD_CONDITIONS))
-        location, variance = np.asarray(location)[: len(used)], np.asarray(variance)[: len(used)]
+        location, variance = np.empty((2, len(used), len(self.scale)))
+        for mode, (logarithms, (factor, weights)) in enumerate(zip(self.logarithms, self._factors, strict=True)):
+            across = _covariance(logarithms, used, self.inputs)
+            location[:, mode] = across @ weights
+            explained = solve_triangular(factor, across.T, lower=True, check_finite=False)
+            variance[:, mode] = _variance(logarithms, used) - (explained**2).sum(axis=0)
         return self.scale * location, self.scale * np.sqrt(np.maximum(variance, 0.0))
+
+    @cached_property
+    def _factors(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Of every mode, the Cholesky factor of the covariance of the runs and what it makes of their coefficients."""
+        found = []
+        for logarithms, target in zip(self.logarithms, self.coefficients, strict=True):
+            factor = cholesky(_with_noise(logarithms, self.inputs), lower=True, check_finite=False)
+            found.append((factor, cho_solve((factor, True), target, check_finite=False)))
+        return found
 
     @cached_property
     def _squares(self) -> Rows:
@@ -213,15 +209,30 @@ class PodGP(FittedModel):
         noise = self.scale**2 * np.exp(self.logarithms[:, 1])
         return np.sqrt(self.truncation**2 + product(noise[None], self._squares)[0].reshape(self.mean.shape))
 
-    @cached_property
-    def _padded(self) -> Float[np.ndarray, "mode row"]:
-        return pad(self.coefficients.T).T
 
-    @cached_property
-    def _processes(self) -> GaussianProcess:
-        """Every mode's process with its factorized covariance; made again from the little that an artifact keeps."""
-        with double_precision():
-            return _factorize(self.logarithms, pad(self.inputs), _is_run(len(self.inputs)))
+def _covariance(
+    logarithms: Float[np.ndarray, " hyperparameter"],
+    one: Float[np.ndarray, "row parameter"],
+    other: Float[np.ndarray, "run parameter"],
+) -> Float[np.ndarray, "row run"]:
+    """Of a process without its noise: amplitude^2 times Matern-5/2 of the scaled distance, and the wide linear prior."""
+    scale = np.exp(-logarithms[2:])
+    distance = np.sqrt(5.0) * cdist(one * scale, other * scale)
+    matern = (1.0 + distance + distance**2 / 3.0) * np.exp(-distance)
+    return np.exp(logarithms[0]) * matern + WIDE * (1.0 + one @ other.T)
+
+
+def _variance(
+    logarithms: Float[np.ndarray, " hyperparameter"], at: Float[np.ndarray, "row parameter"]
+) -> Float[np.ndarray, " row"]:
+    """The diagonal of the covariance of conditions."""
+    return np.exp(logarithms[0]) + WIDE * (1.0 + (at**2).sum(axis=1))
+
+
+def _with_noise(
+    logarithms: Float[np.ndarray, " hyperparameter"], runs: Float[np.ndarray, "run parameter"]
+) -> Float[np.ndarray, "run run"]:
+    return _covariance(logarithms, runs, runs) + np.exp(logarithms[1]) * np.eye(len(runs))
 
 
 @MODELS.add
@@ -240,6 +251,8 @@ class PodGPSettings(ModelSettings):
 
     @on_one_thread
     def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> PodGP:
+        from sureflow.models.processes import is_run, most_probable
+
         require_enough_runs(view.inputs, self.name)
         varying = varying_parameters(view.inputs)
         used = np.asarray(view.inputs, float)[:, varying]
@@ -248,7 +261,7 @@ class PodGPSettings(ModelSettings):
         coefficients = (basis.coefficients / np.where(scale > 0, scale, 1.0)).T
         rows, targets = pad(used), pad(coefficients.T).T
         with double_precision():
-            logarithms = np.stack([_most_probable(rows, target, _is_run(len(used))) for target in targets])
+            logarithms = np.stack([most_probable(rows, target, is_run(len(used))) for target in targets])
         return PodGP(
             inputs=used,
             varying=varying.astype(float),
@@ -259,72 +272,3 @@ class PodGPSettings(ModelSettings):
             coefficients=coefficients,
             logarithms=logarithms,
         )
-
-
-def _process(
-    logarithms: Float[Array, " hyperparameter"], inputs: Float[Array, "row parameter"], is_run: Bool[Array, " row"]
-) -> GaussianProcess:
-    matern = transforms.Linear(jnp.exp(-logarithms[2:]), kernels.Matern52(distance=L2Distance()))
-    linear = kernels.Constant(WIDE) + WIDE * kernels.DotProduct()
-    noise = jnp.where(is_run, jnp.exp(logarithms[1]), PADDING_NOISE)
-    return GaussianProcess(jnp.exp(logarithms[0]) * matern + linear, inputs, diag=noise)
-
-
-@jax.jit
-def _objective(logarithms, inputs, target, is_run):
-    """Minus the logarithm of the posterior probability of the hyperparameters, and its gradient."""
-
-    def value(logarithms):
-        center, width = LENGTH_PRIOR
-        prior = -0.5 * jnp.sum(((logarithms[2:] - center) / width) ** 2)
-        return -(_process(logarithms, inputs, is_run).log_probability(target) + prior)
-
-    return jax.value_and_grad(value)(logarithms)
-
-
-def _most_probable(
-    inputs: Float[np.ndarray, "row parameter"], target: Float[np.ndarray, " row"], is_run: Bool[np.ndarray, " row"]
-) -> Float[np.ndarray, " hyperparameter"]:
-    n_parameters = inputs.shape[1]
-
-    def objective(logarithms: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = _objective(logarithms, inputs, target, is_run)
-        return float(value), np.asarray(gradient)
-
-    amplitude, noise, length = START
-    start = np.array([amplitude, noise, *[length] * n_parameters])
-    bounds = [AMPLITUDE, NOISE, *[LENGTH] * n_parameters]
-    found = minimize(
-        objective, start, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": 60, "ftol": 1e-7}
-    )
-    return found.x
-
-
-@jax.jit
-def _factorize(logarithms, inputs, is_run):
-    # One mode after the other: XLA's batched factorizations share a pool of threads, on which they were seen to wait for
-    # each other forever (two cores, jaxlib 0.10).
-    return jax.lax.map(lambda one: _process(one, inputs, is_run), logarithms)
-
-
-@jax.jit
-def _covariances(logarithms, inputs):
-    """Of the runs with their noise, of every mode."""
-    return jax.lax.map(lambda one: _process(one, inputs, jnp.ones(len(inputs), bool)).covariance, logarithms)
-
-
-@jax.jit
-def _posterior(processes, coefficients, conditions):
-    """Mean and variance (case, mode), a mode and a few conditions at a time: a factor is read once for each few."""
-    few = conditions.reshape(-1, PAD_CONDITIONS, conditions.shape[1])
-
-    def mode(one):
-        process, target = one
-        return jax.lax.map(lambda some: process.predict(target, some, return_var=True), few)
-
-    location, variance = jax.lax.map(mode, (processes, coefficients))
-    return tuple(values.reshape(len(coefficients), -1).T for values in (location, variance))
-
-
-def _is_run(n_runs: int) -> Bool[np.ndarray, " row"]:
-    return np.arange(n_runs + -n_runs % PAD_RUNS) < n_runs

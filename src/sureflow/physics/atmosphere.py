@@ -5,11 +5,9 @@ molecular weight is that of sea level throughout; above 80 km the standard lower
 """
 
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 GRAVITY = 9.80665  # m/s2
 AIR_CONSTANT = 8314.32 / 28.9644  # J/(kg K), with the universal constant that the standard uses
@@ -26,13 +24,15 @@ PRESSURE = (101325.0, 22632.06397, 5474.888670, 868.0186848, 110.9063056, 66.938
 class Air(NamedTuple):
     """State of the undisturbed air."""
 
-    temperature: Float[Array | np.ndarray, "..."]  # K
-    pressure: Float[Array | np.ndarray, "..."]  # Pa
-    density: Float[Array | np.ndarray, "..."]  # kg/m3
+    temperature: Float[Any, "..."]  # K
+    pressure: Float[Any, "..."]  # Pa
+    density: Float[Any, "..."]  # kg/m3
 
 
-def standard_atmosphere(altitude_km: Float[Array | np.ndarray, "..."] | float, xp: ModuleType = jnp) -> Air:
-    """Temperature, pressure and density at a geometric altitude; with JAX (`xp`) differentiable in the altitude."""
+def standard_atmosphere(altitude_km: Float[Any, "..."] | float, xp: ModuleType | None = None) -> Air:
+    """Temperature, pressure and density at a geometric altitude; with JAX (the default of `xp`) differentiable in it."""
+    if xp is None:
+        import jax.numpy as xp
     geometric = xp.asarray(altitude_km) * 1e3
     height = EARTH_RADIUS * geometric / (EARTH_RADIUS + geometric)
     layer = xp.searchsorted(xp.asarray(BASE[1:]), height, side="right")

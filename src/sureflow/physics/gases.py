@@ -5,32 +5,38 @@ A gas is a function of density and specific internal energy, because those are w
 """
 
 import abc
+import dataclasses
 import inspect
 import json
 import math
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, cast
 
-import equinox as eqx
 from pydantic import GetCoreSchemaHandler, create_model
 from pydantic_core import core_schema
 
 from sureflow.errors import SureflowError
 from sureflow.physics.transport import sutherland_viscosity
+from sureflow.pytrees import pytree
 from sureflow.registry import SettingsRegistry
 from sureflow.validation import STRICT, validated
 
 Field = Any  # a float, or an array of NumPy or of JAX: what goes in comes out
 
 
-class Gas(eqx.Module):
+class Gas(abc.ABC):
     """Equation of state and transport of one gas.
 
     A gas is known by the arguments of its constructor, which it keeps in fields of the same names. A gas with tables makes
-    them in its own `__init__` from arguments that say where they come from.
+    them in its own `__init__` from arguments that say where they come from. Subclasses are dataclasses that compiled
+    programs take as arguments.
     """
 
     model: ClassVar[str]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        pytree(dataclasses.dataclass(eq=False)(cls))
 
     @abc.abstractmethod
     def pressure(self, density: Field, energy: Field) -> Field:
@@ -116,7 +122,7 @@ class PerfectGas(Gas):
     prandtl: float = 0.71
     model: ClassVar[str] = "perfect"
 
-    def __check_init__(self) -> None:
+    def __post_init__(self) -> None:
         if not 1.05 <= self.gamma <= 5 / 3:
             raise SureflowError(f"gamma={self.gamma:g} of the gas is outside 1.05..5/3; air has 1.4")
         for name in ("gas_constant", "prandtl"):

@@ -7,7 +7,10 @@ import jax.numpy as jnp
 
 from sureflow.errors import SureflowError
 from sureflow.predictive import EPISTEMIC, Predictive
+from sureflow.pytrees import tell_jax
 from sureflow.registry import SettingsRegistry
+
+tell_jax()  # what it gives back and takes
 
 
 class Sampler(ABC):

@@ -21,11 +21,9 @@ from sureflow.data.wall_layer import WallLayer
 from sureflow.errors import Exists, SureflowError
 from sureflow.files import write_atomically
 from sureflow.models.contract import ModelSettings, Sizes, require_fitting
-from sureflow.models.network import network_axis
-from sureflow.surrogate.learning import CHECKPOINT
 from sureflow.surrogate.legacy import load_version1
 from sureflow.surrogate.model import StoredFile, Surrogate, domain_of
-from sureflow.surrogate.model_folder import alone_in, settle, stage
+from sureflow.surrogate.model_folder import CHECKPOINT, alone_in, settle, stage
 from sureflow.surrogate.numbers import NumberFacts, RunNumbers
 from sureflow.surrogate.observe import QUANTITIES, known_quantities
 from sureflow.surrogate.predictor import Predictor
@@ -360,6 +358,8 @@ def _count_quantities(header: Header, arrays: Mapping[str, np.ndarray]) -> int:
 
 
 def _manifest(surrogate: Surrogate, weights: ArrayFile, bars: BarFacts | None) -> Manifest:
+    from sureflow.models.network import network_axis
+
     predictor, scale = surrogate.predictor, surrogate.field_scale
     return Manifest(
         schema=SCHEMA,

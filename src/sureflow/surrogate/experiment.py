@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tomlkit
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from sureflow.data.splits import SPLITS, AllRuns, Split
 from sureflow.errors import SureflowError
@@ -24,7 +24,7 @@ class Experiment(Section):
     runs: Path
     output: Path
     split: Annotated[Split, SPLITS] = AllRuns()
-    spec: Specification = Specification()
+    spec: Specification = Field(default_factory=Specification)
 
     @model_validator(mode="before")
     @classmethod

@@ -1,9 +1,9 @@
 """Names, units and sentences around the arrays of a prediction, and what a model says of itself."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray
 from jaxtyping import Float
 
 from sureflow.data.labels import LONG_NAMES, Labels, facts_html, mesh_labels, value_dims, value_shape
@@ -14,6 +14,9 @@ from sureflow.surrogate.model import Answer, Conditions, Surrogate
 from sureflow.surrogate.observe import ALONG_BODY, ALONG_BODY_NAMES, Observer
 from sureflow.uq.bars import ErrorBars
 from sureflow.uq.domain import Place
+
+if TYPE_CHECKING:
+    import xarray
 
 # What the arrays of a prediction are, by what follows the name of a field in theirs; the others are parts of the bars.
 WIDEST = 0.999  # of the half widths of intervals, over a value that is positive by nature
@@ -29,14 +32,16 @@ MEANINGS = {
 LEVEL = 0.9  # of the intervals that predictions carry
 
 
-def labelled_prediction(surrogate: Surrogate, answer: Answer, points: Points | None, *, single: bool) -> xarray.Dataset:
+def labelled_prediction(
+    surrogate: Surrogate, answer: Answer, points: Points | None, *, single: bool
+) -> "xarray.Dataset":
     """A prediction with names, units, coordinates and the verdict; a `single` condition has no dimension of cases."""
     return labelled_arrays(surrogate, prediction_arrays(surrogate, answer), answer.place, points, single=single)
 
 
 def labelled_arrays(
     surrogate: Surrogate, arrays: Mapping[str, np.ndarray], place: Place, points: Points | None, *, single: bool
-) -> xarray.Dataset:
+) -> "xarray.Dataset":
     """The same from arrays (case, variable, point) by what follows the name of a field in theirs."""
     space, conditions = surrogate.space, place.conditions
     dims, shape = ("point",), (-1,)
@@ -54,6 +59,8 @@ def labelled_arrays(
     }
     explained = {"long_name": "distance outside the training domain, in widths of it"}
     fields["extrapolation"] = (case, place.distance.reshape(cases), explained)
+    import xarray
+
     coordinates = _mesh(surrogate, conditions, points, single) | _parameters(surrogate, conditions, single)
     return xarray.Dataset(fields, coordinates, {"verdict": place.summary(), "bars": worth(surrogate)})
 
@@ -124,12 +131,14 @@ def worth(surrogate: Surrogate) -> str:
         return "uncalibrated: the model's own"
     fitted = surrogate.calibration.fields
     by = "runs that the model had not seen" if fitted.exact else "runs left out in folds over the training runs"
+    if not np.isfinite(fitted.factors[LEVEL]).all():
+        return f"calibrated with {fitted.runs} {by}, which are too few inside the training ranges for 90 % intervals"
     beyond = "" if fitted.reach else "; beyond them bars are not widened, since no run taught how"
     return f"calibrated with {fitted.runs} {by}; intervals are promised inside the training ranges only{beyond}"
 
 
-def labelled_quantities(surrogate: Surrogate, place: Place, *, single: bool) -> xarray.Dataset:
-    """Quantities with names, units and the verdict: read off the fields, and by Gaussian processes of their own."""
+def quantity_columns(surrogate: Surrogate, place: Place) -> dict[str, tuple]:
+    """Quantities by name, with units: read off the fields, and by Gaussian processes of their own."""
     columns = {}
     if surrogate.observer is not None:
         values, std = surrogate.observed(surrogate.observer, place.conditions)
@@ -137,9 +146,15 @@ def labelled_quantities(surrogate: Surrogate, place: Place, *, single: bool) -> 
             columns[quantity.name] = ("case", values[:, index], {"units": quantity.unit})
             if std is not None:
                 columns[f"{quantity.name}_std"] = ("case", std[:, index], {"units": quantity.unit})
-    columns |= _own_processes(surrogate, place, {*columns})
+    return columns | _own_processes(surrogate, place, {*columns})
+
+
+def labelled_quantities(surrogate: Surrogate, place: Place, *, single: bool) -> "xarray.Dataset":
+    """The same with parameters and the verdict."""
+    import xarray
+
     parameters = _parameters(surrogate, place.conditions, single=False)
-    found = xarray.Dataset(columns, parameters, {"verdict": place.summary()})
+    found = xarray.Dataset(quantity_columns(surrogate, place), parameters, {"verdict": place.summary()})
     return found.isel(case=0) if single else found
 
 
@@ -166,7 +181,7 @@ def labelled_surface(
     place: Place,
     *,
     single: bool,
-) -> xarray.Dataset:
+) -> "xarray.Dataset":
     """Distributions along the body with names, units, places on it and the verdict."""
     dims, columns = ("case", "face"), {}
     viscous = [name for name in ALONG_BODY if observer.wall is not None or name == "wall_pressure"]
@@ -183,6 +198,8 @@ def labelled_surface(
         "arc": (dims, arc, {"units": "m", "long_name": "distance from the nose tip along the body"}),
     }
     parameters = _parameters(surrogate, place.conditions, single=False)
+    import xarray
+
     found = xarray.Dataset(columns, places | parameters, {"verdict": place.summary(), "bars": worth(surrogate)})
     return found.isel(case=0) if single else found
 

@@ -15,13 +15,12 @@ from sureflow.data.wall_layer import WallLayer, layer_columns, lines_of
 from sureflow.errors import SureflowError
 from sureflow.models.contract import Checkpoint, LayerView, ModelSettings, Progress, View, unheard
 from sureflow.surrogate.model import Surrogate
+from sureflow.surrogate.model_folder import CHECKPOINT
 from sureflow.surrogate.predictor import Predictor
 from sureflow.surrogate.space import Space
 from sureflow.surrogate.specification import Specification
 from sureflow.train.checkpoint import fingerprint_of
 from sureflow.validation import plain
-
-CHECKPOINT = "checkpoint.safetensors"
 
 
 def learn(runs: Runs, spec: Specification, *, folder: Path | None = None, progress: Progress = unheard) -> Surrogate:

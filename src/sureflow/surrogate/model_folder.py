@@ -18,6 +18,7 @@ from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 
 LOCK = ".lock"
+CHECKPOINT = "checkpoint.safetensors"
 STAGED = ".made-"  # then the name of the file of arrays
 ARRAYS = ("weights", "calibration")  # what the names of files of arrays begin with
 PARTS = (".making", ".part")  # what the names of files end in that a kill has left

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field, NonNegativeInt
 from pydantic_core import PydanticCustomError, core_schema
@@ -11,11 +11,12 @@ from sureflow.data.meshes import BODY_FITTED, PHYSICAL
 from sureflow.data.runs import Runs
 from sureflow.data.scaling import SCALINGS, best_scaling
 from sureflow.errors import SureflowError
-from sureflow.models import AlignedSettings, DeepONetSettings, InterpolationSettings, PodGPSettings
-from sureflow.models.contract import MODELS, ModelSettings
-from sureflow.models.network import NETWORKS
-from sureflow.train import Networks
+from sureflow.models.contract import MODELS, NETWORKS_NAME, ModelSettings
 from sureflow.validation import NESTED, plain, settings, shortened, validated
+
+if TYPE_CHECKING:
+    from sureflow.models.network import NetworkSettings
+    from sureflow.registry import SettingsRegistry
 
 AUTO = "auto"
 DEFAULT_NETWORK = "deeponet"
@@ -35,17 +36,26 @@ KEYS = ("model", "scaling", "coordinates", *NETWORK_KEYS)
 FORMER_COORDINATES = {"xr": PHYSICAL}
 
 
-@settings
-class ComparisonSettings:
-    """Candidates, and the folds over the training runs that decide between them."""
+def _candidates() -> tuple[ModelSettings, ...]:
+    """What is compared by default; made when it is asked for, since it takes JAX."""
+    from sureflow.models import AlignedSettings, InterpolationSettings, PodGPSettings
 
-    name: ClassVar[str] = AUTO
-    candidates: Annotated[tuple[Annotated[ModelSettings, MODELS], ...], Field(min_length=1)] = (
+    return (
         AlignedSettings(),
         InterpolationSettings(),
         InterpolationSettings(scales="learned"),
         InterpolationSettings(kernel="matern", scales="learned"),
         PodGPSettings(),
+    )
+
+
+@settings
+class ComparisonSettings:
+    """Candidates, and the folds over the training runs that decide between them."""
+
+    name: ClassVar[str] = AUTO
+    candidates: Annotated[tuple[Annotated[ModelSettings, MODELS], ...], Field(min_length=1)] = Field(
+        default_factory=_candidates
     )
     folds: Annotated[int, Field(ge=2)] = 5
     seed: NonNegativeInt = 0
@@ -86,8 +96,14 @@ def _refused(sentence: str) -> PydanticCustomError:
     return PydanticCustomError(NESTED, "{sentences}", {"sentences": [(True, sentence)]})
 
 
+def _networks() -> "SettingsRegistry[NetworkSettings]":
+    from sureflow.models.network import NETWORKS
+
+    return NETWORKS
+
+
 def _unknown(name: Any) -> str:
-    known = [AUTO, *(model for model in MODELS if model != Networks.name), *NETWORKS]
+    known = [AUTO, *(model for model in MODELS if model != NETWORKS_NAME), *_networks()]
     nearest = difflib.get_close_matches(shortened(name), known, n=1, cutoff=0.5)
     return f"is not one of {', '.join(known)}" + (f"; did you mean {nearest[0]}?" if nearest else "")
 
@@ -101,7 +117,9 @@ class Specification:
     structured, else physical ones.
     """
 
-    model: Annotated[ModelSettings | ComparisonSettings, _ModelOrComparison()] = ComparisonSettings()
+    model: Annotated[ModelSettings | ComparisonSettings, _ModelOrComparison()] = Field(
+        default_factory=ComparisonSettings
+    )
     scaling: str = AUTO
     coordinates: str = AUTO
 
@@ -160,11 +178,11 @@ def spell_out(given: Mapping[str, Any]) -> dict[str, Any]:
         return values  # which validation refuses
     for_networks = short or values.get("coordinates", AUTO) != AUTO
     name = model.get("name", DEFAULT_NETWORK if for_networks or model else AUTO)
-    if name == Networks.name:
+    if name == NETWORKS_NAME:
         values["model"] = _with_own_training({**model, **_network_parts(short, model)})
-    elif isinstance(name, str) and name in NETWORKS:
-        network = {"name": Networks.name, "network": {**model, "name": name}}
-        values["model"] = _with_own_training({**network, **_network_parts({"uq": NETWORKS[name].uq} | short, {})})
+    elif isinstance(name, str) and name in _networks():
+        network = {"name": NETWORKS_NAME, "network": {**model, "name": name}}
+        values["model"] = _with_own_training({**network, **_network_parts({"uq": _networks()[name].uq} | short, {})})
     else:
         _refuse_short(short, name)
         values["model"] = {**model, "name": name}
@@ -182,14 +200,14 @@ def _with_own_training(model: dict[str, Any]) -> dict[str, Any]:
     """Training settings that are left open are those that suit the network."""
     network = model.get("network", DEFAULT_NETWORK)
     name = network.get("name") if isinstance(network, Mapping) else network
-    if not isinstance(model["train"], Mapping) or not isinstance(name, str) or name not in NETWORKS:
+    if not isinstance(model["train"], Mapping) or not isinstance(name, str) or name not in _networks():
         return model  # which validation refuses, or settings
-    return model | {"train": {**plain(NETWORKS[name].training), **model["train"]}}
+    return model | {"train": {**plain(_networks()[name].training), **model["train"]}}
 
 
 def _network_parts(short: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Head, sampler and training settings; `given` are those that stand inside of the model."""
-    uq = short.get("uq", None if given else DeepONetSettings.uq)
+    uq = short.get("uq", None if given else _networks()[DEFAULT_NETWORK].uq)
     if uq is not None and (not isinstance(uq, str) or uq not in UQ):
         raise SureflowError(f"uq={str(uq)[:80]!r} is not one of {', '.join(UQ)}")
     head, sampler, members = UQ[uq] if uq is not None else (None, None, None)
