@@ -42,9 +42,7 @@ SILENT, TRACEBACK, LOST = "silent wrong answers", "tracebacks", "lost or differe
 def small_runs(start: float = 0.0, count: int = 12) -> Runs:
     """A wave whose phase is the angle, on 20 points."""
     x, angle = np.linspace(0, 1, 20)[:, None], start + np.linspace(0, 4, count)
-    return Runs.from_arrays(
-        {"angle": angle}, x, {"p": [np.sin(a + x[:, 0]) for a in angle]}, {"p": "Pa"}, numbers={"drag": np.cos(angle)}
-    )
+    return Runs.from_arrays({"angle": angle}, x, {"p": [np.sin(a + x[:, 0]) for a in angle]}, {"p": "Pa"})
 
 
 def child(work: Callable[[], object]) -> tuple[int, str]:

@@ -263,12 +263,12 @@ class PodGPSettings(ModelSettings):
         with double_precision():
             logarithms = np.stack([most_probable(rows, target, is_run(len(used))) for target in targets])
         return PodGP(
-            inputs=used,
+            inputs=np.ascontiguousarray(used),  # as files hold them: the same arrays give the same bits
             varying=varying.astype(float),
             mean=basis.mean,
-            modes=basis.modes,
+            modes=np.ascontiguousarray(basis.modes),
             truncation=basis.truncation,
             scale=scale,
-            coefficients=coefficients,
+            coefficients=np.ascontiguousarray(coefficients),
             logarithms=logarithms,
         )
