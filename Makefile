@@ -33,6 +33,7 @@ test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+	@command -v chromium > /dev/null && command -v chromedriver > /dev/null || echo "The tests of the explorer are skipped without a browser: apt-get install chromium chromium-driver"
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 study: install

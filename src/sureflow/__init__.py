@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sureflow.data.runs import Runs
     from sureflow.errors import Exists, Refused, SureflowError
     from sureflow.evaluate.evaluation import evaluate_surrogate as evaluate
+    from sureflow.explore.notebook import explore
     from sureflow.flow.solve import solve
     from sureflow.importers import open_file as open_runs
     from sureflow.importers.importing import read_runs
@@ -26,6 +27,7 @@ PUBLIC = {
     "SureflowError": ("sureflow.errors", "SureflowError"),
     "Surrogate": ("sureflow.surrogate.model", "Surrogate"),
     "evaluate": ("sureflow.evaluate.evaluation", "evaluate_surrogate"),
+    "explore": ("sureflow.explore.notebook", "explore"),
     "fit": ("sureflow.surrogate.fit", "fit"),
     "load": ("sureflow.surrogate.artifact", "load"),
     "open_runs": ("sureflow.importers", "open_file"),
@@ -42,6 +44,7 @@ __all__ = [
     "SureflowError",
     "Surrogate",
     "evaluate",
+    "explore",
     "fit",
     "load",
     "open_runs",

@@ -27,3 +27,9 @@ def trained(model: str) -> Surrogate:
 def of_kind(kind: str) -> Surrogate:
     """An interpolation of runs on another kind of mesh."""
     return sf.fit(kinds_of_runs.runs(kind), "interpolation", calibrate=False)
+
+
+@cache
+def network() -> Surrogate:
+    """A small ensemble, which the page must tabulate."""
+    return sf.fit(synthetic.runs(), "deeponet", uq="ensemble", members=2, train={"epochs": 2}, calibrate=False)

@@ -9,7 +9,7 @@ import pytest
 import xarray
 from starlette.testclient import TestClient
 
-from explore.trained import trained
+from explore.trained import of_kind, trained
 from sureflow.serve.served_model import Limits
 from sureflow.serve.service import create_app
 
@@ -127,6 +127,33 @@ def test_token():
             assert client.get("/v1/models", headers=wrong).status_code == 401
         assert client.get("/v1/models", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
         assert client.get("/v1/models", auth=("anyone", TOKEN)).status_code == 200
+
+
+def test_verdicts_without_predictions(client):
+    body = {"parameters": {"mach": [20.0, 33.0, 39.9], "altitude_km": [40.0, 40.0, 85.0]}}
+    answer = client.post("/v1/verdicts", json=body).json()
+    assert answer["trust"] == ["inside", "extrapolated", "refused"]
+
+
+def test_proposals(client):
+    conditions = client.get("/v1/proposals", params={"count": 2}).json()["conditions"]
+    assert len(conditions) == 2
+    assert 10 <= conditions[0]["mach"] <= 30
+
+
+def test_pages(client):
+    assert 'href="explore/shock"' in client.get("/").text
+    assert '"model": "shock"' in client.get("/explore/shock").text
+    assert "/v2/models/{name}/infer" in client.get("/docs").text
+    assert client.get("/explore/none").status_code == 404
+
+
+def test_a_mesh_that_moves():
+    with TestClient(create_app({"moving": of_kind("moving")})) as client:
+        at = {"angle": 1.1, "thickness": 0.5, "format": "binary"}
+        body = client.get("/v1/predict", params=at).content
+        names = [one["name"] for one in orjson.loads(body[4 : 4 + struct.unpack("<I", body[:4])[0]])["arrays"]]
+        assert names[-2:] == ["node_x", "node_y"]
 
 
 def test_metrics(client):

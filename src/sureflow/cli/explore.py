@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from sureflow.cli.inputs import parse_values
 from sureflow.cli.remarks import begin
 
 
@@ -14,17 +15,21 @@ def explore(
         "explorer.html"
     ),
     title: Annotated[str, typer.Option(help="Title of the page.")] = "",
+    cut: Annotated[
+        str | None, typer.Option("--slice", help="A plane through a volume to show instead of its surface, as in z=0.")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the page if it exists.")] = False,
 ) -> None:
     """Write a page that shows what a model predicts, with its error bars, at any condition.
 
     The page is one file. It needs no server and no network: the model is evaluated in the browser.
     """
+    plane = None if cut is None else parse_values([cut])
     begin(f"putting {model} into a page")
 
     from sureflow.cli.console import out
-    from sureflow.explore.explorer import write_explorer
+    from sureflow.explore.notebook import explore as explored
     from sureflow.surrogate.artifact import load
 
-    write_explorer(load(model), output, title=title, overwrite=overwrite)
+    explored(load(model), output, title=title, cut=plane, overwrite=overwrite)
     out.print(f"{output}: {output.stat().st_size / 1e6:.1f} MB; open it in a browser", markup=False)

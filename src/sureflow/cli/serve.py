@@ -18,6 +18,7 @@ def serve(
     token: Annotated[
         str | None, typer.Option(envvar="SUREFLOW_TOKEN", show_default=False, help="Token that clients must give.")
     ] = None,
+    batch: Annotated[int, typer.Option(min=1, max=4096, help="Conditions that are computed together at most.")] = 32,
 ) -> None:
     """Answer predictions over HTTP: explorer pages, JSON, the Open Inference Protocol, netCDF and VTK.
 
@@ -44,4 +45,4 @@ def serve(
     bound = listening(host, port)
     address = bound.getsockname()
     say(f"serving {', '.join(loaded)} at http://{host}:{address[1]}/ (Ctrl-C stops)")
-    host_models(loaded, bound, token=token, limits=Limits())
+    host_models(loaded, bound, token=token, limits=Limits(batch=batch))

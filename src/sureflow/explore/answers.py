@@ -1,38 +1,50 @@
 """A trained model as a numeric program: mean and calibrated bars in physical units."""
 
-import numpy as np
-
-from sureflow.explore.closed_forms import FORMS, Form
+from sureflow.errors import SureflowError
+from sureflow.explore.bar_forms import calibrated_bars, quantity_bars_of
+from sureflow.explore.closed_forms import FORMS, Form, weights_of
 from sureflow.explore.program import Program, Value, join
+from sureflow.explore.tabulated import Ranges, tabulated
 from sureflow.explore.transforms import PAGE_STREAMS, TRANSFORMS, FieldUnits
 from sureflow.models.contract import typical_distance
 from sureflow.surrogate.model import Surrogate
-from sureflow.uq.bars import LEAST_NOVELTY
+from sureflow.surrogate.space import MovingGeometry
 
 
 def has_closed_form(surrogate: Surrogate) -> bool:
-    """Whether model and scaling are known to the page in closed form."""
-    return surrogate.settings.name in FORMS and surrogate.predictor.scaling.name in TRANSFORMS
+    """Whether the page knows the model in closed form, and need not tabulate it."""
+    return surrogate.settings.name in FORMS
 
 
-def closed_program(surrogate: Surrogate) -> Program:
-    """Named outputs: mean and std of every field, and where the condition lies."""
+def program_of(surrogate: Surrogate, ranges: Ranges) -> Program:
+    """The model in closed form where the page knows one, else tabulated between the ends of the ranges.
+
+    Named outputs: mean and std of every field, what quantities need, and the nodes of a mesh that moves.
+    """
     program = Program()
     parameters = program.parameters()
-    form, units = _normalized(surrogate, parameters)
-    assert form.novelty is not None
-    std = _bars(surrogate, form, form.novelty)
+    if surrogate.space.moving is not None:
+        program.name(places=_places(surrogate.space.moving, parameters))
+    form, units, novelty = _normalized(surrogate, parameters, ranges)
     mean, size = _physical(surrogate, form.mean, units)
-    program.name(mean=mean, novelty=form.novelty)
+    program.name(mean=mean, novelty=novelty)
+    std = calibrated_bars(surrogate, form, novelty, parameters)
     if std is not None:
         program.name(std=std * size)
     if surrogate.observer is not None:
         program.name(stream=_stream(surrogate, parameters))
         if surrogate.calibration is not None and surrogate.calibration.quantities is not None:
-            quantities = surrogate.calibration.quantities
-            size = form.novelty.at_least(LEAST_NOVELTY) ** quantities.quantity_growth
-            program.name(quantity_std=size * program.constant(quantities.scale[:, 0]))
+            program.name(quantity_std=quantity_bars_of(surrogate, novelty, parameters))
     return program
+
+
+def _places(moving: MovingGeometry, parameters: Value) -> Value:
+    """The nodes as a field over the axes; the points, where a mesh has no other nodes."""
+    constant = parameters.program.constant
+    inputs = (parameters - constant(moving.inputs.mean)) / constant(moving.inputs.std)
+    fields = moving.places.fields
+    nodes = fields[:, :, moving.n_points :] if fields.shape[2] > moving.n_points else fields
+    return weights_of(moving.places, inputs).rows(nodes)
 
 
 def _stream(surrogate: Surrogate, parameters: Value) -> Value:
@@ -42,32 +54,22 @@ def _stream(surrogate: Surrogate, parameters: Value) -> Value:
     return join(*PAGE_STREAMS[source.kind](source, parameters, surrogate.parameter_names))
 
 
-def _normalized(surrogate: Surrogate, parameters: Value) -> tuple[Form, FieldUnits]:
+def _normalized(surrogate: Surrogate, parameters: Value, ranges: Ranges) -> tuple[Form, FieldUnits, Value]:
+    """The prediction with the model's own bars in normalized space, its units, and the novelty of the condition."""
     predictor = surrogate.predictor
+    if predictor.scaling.name not in TRANSFORMS:
+        raise SureflowError(f"scaling={predictor.scaling.name!r} cannot be put into a page: serve the model instead")
     inputs, units = TRANSFORMS[predictor.scaling.name](predictor.scaling, parameters, surrogate.parameter_names)
     standard = predictor.normalizer.inputs
     constant = parameters.program.constant
-    normalized = (inputs - constant(standard.mean)) / constant(standard.std)
-    form = FORMS[surrogate.settings.name](predictor.fitted, normalized)
-    if form.novelty is None:
-        runs = standard.forward(predictor.scaling.inputs(surrogate.domain.parameters))
-        form = form._replace(novelty=normalized.distance(runs).smallest() * (1 / typical_distance(runs)))
-    return form, units
-
-
-def _bars(surrogate: Surrogate, form: Form, novelty: Value) -> Value | None:
-    """Standard deviation in normalized space, in the form that it has inside the training domain."""
-    if not form.parts:
-        return None
-    first, *others = (part**2 for part in form.parts.values())
-    for other in others:
-        first = first + other
-    own = first.root()
-    if surrogate.calibration is None:
-        return own
-    fitted = surrogate.calibration.fields
-    grown = novelty.at_least(LEAST_NOVELTY) ** fitted.field_growth
-    return own * grown.rows(np.asarray(fitted.scale)[None], relative=True)
+    inputs = (inputs - constant(standard.mean)) / constant(standard.std)
+    if has_closed_form(surrogate):
+        form = FORMS[surrogate.settings.name](predictor.fitted, inputs)
+    else:
+        form = tabulated(surrogate, parameters, inputs, ranges)
+    runs = standard.forward(predictor.scaling.inputs(surrogate.domain.parameters))
+    novelty = form.novelty or inputs.distance(runs).smallest() * (1 / typical_distance(runs))
+    return form, units, novelty
 
 
 def _physical(surrogate: Surrogate, mean: Value, units: FieldUnits) -> tuple[Value, Value]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sureflow.explore.program import Value, join
+from sureflow.models.kernels import KERNELS
 from sureflow.models.pod_gp import WIDE
 from sureflow.predictive import DISCREPANCY, EPISTEMIC
 from sureflow.registry import Registry
@@ -26,18 +27,42 @@ class Form(NamedTuple):
 FORMS: Registry[Callable[[Any, Value], Form]] = Registry("closed form")
 
 
+def _matern(away: Value) -> Value:
+    scaled = away * np.sqrt(5.0)
+    return (scaled + scaled**2 * (1 / 3) + 1.0) * (-scaled).exponential()
+
+
+# The kernels of interpolations (`models.kernels`) by name.
+RADIAL: dict[str, Callable[[Value], Value]] = {
+    "cubic": lambda away: away**3,
+    "thin-plate": lambda away: away**2 * away.at_least(np.finfo(float).tiny).logarithm(),
+    "matern": _matern,
+}
+
+
 def interpolation(fitted: Any, inputs: Value) -> Form:
     """Weights of the runs, and a spread of what was missed at the nearest ones (`models.interpolation`)."""
-    x = inputs.pick(*np.flatnonzero(fitted.varying > 0))
     n_runs, n_varying = fitted.nodes.shape
-    away = x.distance(fitted.nodes)
-    terms = join(away**3, x.program.constant(np.ones(1)), x)
-    power = (-terms.quadratic(fitted.inverse)).root()
+    away, terms = _terms(fitted, inputs)
+    power = (KERNELS[fitted.kernel].at_zero - terms.quadratic(fitted.inverse)).root()
     nearest, width = away.smallest(), away.smallest(min(2 * (n_varying + 1), n_runs) - 1)
     shares = ((nearest**2 - away**2) / (width**2) * 0.5).exponential()
     variance = (shares / shares.sum()).rows(np.asarray(fitted.residuals, float) ** 2, relative=True)
-    mean = terms.times(fitted.inverse[:, :n_runs]).rows(fitted.fields)
+    mean = weights_of(fitted, inputs).rows(fitted.fields)
     return Form(mean, {EPISTEMIC: variance.root() * power}, power * (1 / fitted._typical_power))
+
+
+def weights_of(fitted: Any, inputs: Value) -> Value:
+    """What the fields of the runs are multiplied with to interpolate between them."""
+    return _terms(fitted, inputs)[1].times(fitted.inverse[:, : len(fitted.nodes)])
+
+
+def _terms(fitted: Any, inputs: Value) -> tuple[Value, Value]:
+    """Distances from the nodes; and radial basis functions about them, then 1 and the inputs."""
+    used = fitted.scales > 0
+    x = inputs.pick(*np.flatnonzero(used)) * inputs.program.constant(fitted.scales[used])
+    away = x.distance(fitted.nodes)
+    return away, join(RADIAL[fitted.kernel](away), x.program.constant(np.ones(1)), x)
 
 
 def pod_gp(fitted: Any, inputs: Value) -> Form:

@@ -14,40 +14,84 @@ from matplotlib import colormaps
 from sureflow.data.disk import explain_writing
 from sureflow.data.labels import LONG_NAMES
 from sureflow.errors import Exists, SureflowError
-from sureflow.explore.answers import closed_program, has_closed_form
+from sureflow.explore.answers import has_closed_form, program_of
 from sureflow.explore.packing import Packing, restored
 from sureflow.explore.program import Program
-from sureflow.explore.surfaces import corner_places, drawn
+from sureflow.explore.surfaces import Cut, drawn, restricted
+from sureflow.explore.tabulated import Ranges
 from sureflow.files import write_atomically
 from sureflow.surrogate.labelled import LEVEL, facts, worth
 from sureflow.surrogate.model import Surrogate
+from sureflow.surrogate.observe import QUANTITIES
+from sureflow.uq.domain import MORE_NOVEL, OFF_PLANE, TrainingDomain
 
-SCRIPTS = ("program.js", "view.js", "chart.js", "quantities.js", "source.js", "app.js")
+SCRIPTS = ("program.js", "view.js", "chart.js", "quantities.js", "verdict.js", "source.js", "app.js")
 COLORS = ("viridis", "cividis", "magma", "inferno", "gray")  # lightness grows along all of them
 RADIUS = "r"  # an axis of this name is the distance from an axis of symmetry
 BEYOND = 0.25  # how far sliders go beyond the training runs, in widths of their range
 DENSITY_UNIT = "kg/m3"
+CHECKED = 20  # conditions at which the page is compared with the model
 
 
-def write_explorer(surrogate: Surrogate, path: Path, *, title: str = "", overwrite: bool = False) -> None:
+def write_explorer(
+    surrogate: Surrogate, path: Path, *, title: str = "", cut: Cut | None = None, overwrite: bool = False
+) -> None:
     """Write the page of a model."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise SureflowError(f"{path} must end in .html: the explorer is a page")
     if path.exists() and not overwrite:
         raise Exists(f"{path} exists: choose another name, or allow it to be replaced")
-    content = explorer(surrogate, title).encode()
+    content = explorer(surrogate, title, cut=cut).encode()
     with explain_writing(path.parent):
         write_atomically(path, content)
 
 
-def explorer(surrogate: Surrogate, title: str = "") -> str:
+def explorer(surrogate: Surrogate, title: str = "", *, cut: Cut | None = None) -> str:
     """The page of a model, which evaluates it in the browser."""
-    if not has_closed_form(surrogate):
-        raise SureflowError(f"a {surrogate.model_name} cannot be put into a page: serve it instead")
     packing = Packing()
-    program = closed_program(surrogate)
-    header = {**described(surrogate, packing), "program": packed(program, packing), "check": ""}
-    return rendered(header, packing, title or f"{surrogate.model_name} of {len(surrogate.domain.parameters)} runs")
+    header = described(surrogate, packing, cut)
+    ranges = [(one["least"], one["most"]) for one in header["parameters"]]
+    if not has_closed_form(surrogate):
+        for one in header["parameters"]:  # a table ends where it ends
+            one |= {"lowest": one["least"], "farthest": one["most"]}
+    program = program_of(surrogate, ranges)
+    check = checked(surrogate, as_read(program), ranges)
+    for name, rows in program.rows.items():
+        if header["used"] is not None and rows.shape[2] == surrogate.space.n_points:
+            program.rows[name] = rows[:, :, packing.content["used"]]
+    header |= {"program": packed(program, packing), "check": check, "service": None}
+    return rendered(header, packing, title or default_title(surrogate))
+
+
+def served_explorer(surrogate: Surrogate, name: str, url: str) -> str:
+    """The page of a model that a service at this address evaluates."""
+    packing = Packing()
+    service = {"model": name, "url": url}
+    header = {**described(surrogate, packing, None), "program": None, "check": "", "service": service}
+    return rendered(header, packing, f"{name}: {default_title(surrogate)}")
+
+
+def default_title(surrogate: Surrogate) -> str:
+    return f"{surrogate.model_name} of {len(surrogate.domain.parameters)} runs"
+
+
+def checked(surrogate: Surrogate, program: Program, ranges: Ranges) -> str:
+    """What the page loses, measured at conditions drawn at random."""
+    low, high = np.array(ranges).T
+    low, high = np.maximum(low, surrogate.domain.lower), np.minimum(high, surrogate.domain.upper)
+    conditions = np.random.default_rng(0).uniform(low, high, (CHECKED, len(low)))
+    found, wanted = program.run(conditions), surrogate.answer(conditions).predictive
+    mean = np.asarray(wanted.mean)
+    off = (np.abs(found["mean"] - mean).max(axis=2) / np.maximum(np.ptp(mean, axis=2), np.finfo(float).tiny)).max()
+    words = (
+        f"At {CHECKED} conditions, predictions of this page differ from those of the model by at most {off:.1g} of the range "
+        "of a field"
+    )
+    if wanted.std is not None and "std" in program.outputs:
+        std = np.asarray(wanted.std)
+        bars = (np.abs(found["std"] - std).max(axis=2) / np.maximum(std.max(axis=2), np.finfo(float).tiny)).max()
+        words += f", and bars by at most {bars:.1g} of the largest one"
+    return f"{words}."
 
 
 def rendered(header: dict[str, Any], packing: Packing, title: str) -> str:
@@ -90,16 +134,25 @@ def as_read(program: Program) -> Program:
     return read
 
 
-def described(surrogate: Surrogate, packing: Packing) -> dict[str, Any]:
+def described(surrogate: Surrogate, packing: Packing, cut: Cut | None) -> dict[str, Any]:
     """Everything about a model but its program."""
     space, header, domain = surrogate.space, surrogate.header, surrogate.domain
-    surface = drawn(space)
+    location = space.location if space.topology.kind != "points" else "points"
+    middle = space.at(0.5 * (domain.lower + domain.upper))
+    surface = drawn(space, middle, cut)
+    used = None
+    if len(space.axes) == 3:
+        used, surface = restricted(surface, location)
+        packing.add("used", used.astype(np.int32))
     packing.add("triangles", surface.triangles.ravel().astype(np.int32))
-    packing.add("owners", surface.owners.astype(np.int32))
+    for name in ("owners", "first", "second"):
+        packing.add(name, getattr(surface, name).astype(np.int32))
+    packing.add("share", surface.share)
     packing.add("runs", domain.parameters)
-    places = corner_places(space)
-    if places is not None:
-        packing.add("places", places[surface.nodes].ravel())
+    places = None
+    if space.moving is None or cut is not None:
+        places = middle.points if middle.nodes is None else middle.nodes
+        packing.add("places", surface.at(places).ravel())
     palette = np.stack([np.rint(255 * colormaps[name](np.arange(256))[:, :3]) for name in COLORS]).astype(np.uint8)
     return {
         "subtitle": f"{worth(surrogate)[:1].upper()}{worth(surrogate)[1:]}.",
@@ -116,23 +169,39 @@ def described(surrogate: Surrogate, packing: Packing) -> dict[str, Any]:
         ],
         "axes": [{"name": name, "unit": header.axis_unit} for name in header.axes],
         "revolved": len(header.axes) == 2 and header.axes[1] == RADIUS,
-        "location": space.location if space.topology.kind != "points" else "points",
-        "values": space.n_points,
+        "location": location,
+        "values": space.n_points if used is None else len(used),
+        "used": None if used is None else "used",
         "places": None if places is None else "places",
         "moving": places is None,
         "lines": _lines(surrogate, packing),
         "bands": _bands(surrogate),
         "quantities": _quantities(surrogate, packing),
-        "domain": {
-            "names": surrogate.parameter_names,
-            "reach": surrogate.trusted_domain.reach,
-            "usual": surrogate.trusted_domain.usual,
-            "box": [
-                {"low": low, "high": high, "width": width}
-                for low, high, width in zip(*domain.ranges, domain.width, strict=True)
-            ],
-        },
+        "domain": _domain(surrogate.trusted_domain),
         "colors": {"names": COLORS, "bytes": base64.b64encode(palette.tobytes()).decode()},
+    }
+
+
+def _domain(domain: TrainingDomain) -> dict[str, Any]:
+    """What verdicts follow from."""
+    limits = []
+    for name, lower, upper in zip(domain.names, domain.lower, domain.upper, strict=True):
+        low, high = domain.limits.get(name, (-np.inf, np.inf))
+        kept = low <= lower and upper <= high
+        limits.append([float(edge) if kept and np.isfinite(edge) else None for edge in (low, high)])
+    return {
+        "names": domain.names,
+        "ranges": np.stack(domain.ranges, axis=1).tolist(),
+        "runs": np.stack([domain.lower, domain.upper], axis=1).tolist(),
+        "width": domain.width.tolist(),
+        "limits": limits,
+        "reach": domain.reach,
+        "usual": float(domain.usual) if np.isfinite(domain.usual) else None,
+        "more_novel": MORE_NOVEL,
+        "missing": domain.missing.tolist(),
+        "middle": domain.parameters.mean(axis=0).tolist(),
+        "off_plane": OFF_PLANE,
+        "conditions": domain.parameters.tolist(),
     }
 
 
@@ -197,7 +266,7 @@ def _lines(surrogate: Surrogate, packing: Packing) -> list[dict[str, Any]]:
 
 
 def _quantities(surrogate: Surrogate, packing: Packing) -> dict[str, Any] | None:
-    """What is read off the fields of a perfect gas around a body on a mesh that all runs share."""
+    """What is read off the pressure of a perfect gas around a body, on a mesh that all runs share."""
     observer, space = surrogate.observer, surrogate.space
     if observer is None or observer.gas.model != "perfect" or space.geometry is None:
         return None
@@ -210,8 +279,8 @@ def _quantities(surrogate: Surrogate, packing: Packing) -> dict[str, Any] | None
     number = np.arange(space.n_points).reshape(shape)
     packing.add("quantity_points", np.concatenate([number[0], number[:, 0]]).astype(np.int32))
     return {
-        "names": [quantity.name for quantity in observer.quantities],
-        "units": [quantity.unit for quantity in observer.quantities],
+        "names": [quantity.name for quantity in QUANTITIES],
+        "units": [quantity.unit for quantity in QUANTITIES],
         "gas_constant": float(observer.gas.gas_constant),  # type: ignore[attr-defined]
         "variables": [surrogate.names.index("rho"), surrogate.names.index("T")],
     }

@@ -21,10 +21,11 @@ class Packing:
     arrays: dict[str, dict[str, Any]] = field(default_factory=dict)
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     parts: list[bytes] = field(default_factory=list)
+    content: dict[str, np.ndarray] = field(default_factory=dict)
     size: int = 0
 
     def add(self, name: str, array: np.ndarray) -> None:
-        kept = np.ascontiguousarray(array)
+        kept = self.content[name] = np.ascontiguousarray(array)
         self.arrays[name] = {
             "offset": self._append(kept.tobytes()),
             "shape": kept.shape,

@@ -13,13 +13,15 @@ variables or one for each.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import cho_factor, cho_solve
+from scipy.ndimage import maximum_filter
 from scipy.spatial.distance import cdist
 
 Small = Float[np.ndarray, "case _"]
@@ -131,6 +133,14 @@ class Value:
     def __pow__(self, exponent: float) -> "Value":
         return self.program.add("power", self, exponent=float(exponent))
 
+    def to_the(self, exponent: "Value") -> "Value":
+        """The power with an exponent that is a value itself."""
+        return self.program.add("raise", self, exponent)
+
+    def around(self, shape: Sequence[int], neighbors: int) -> "Value":
+        """At every point of a block the largest value of a field among so many neighbors to each side, and itself."""
+        return self.program.add("around", self, shape=[int(n) for n in shape], neighbors=int(neighbors))
+
     def exponential(self) -> "Value":
         return self.program.add("exp", self)
 
@@ -174,6 +184,10 @@ class Value:
         """Columns of a table, linear between its entries and beyond them."""
         return self.program.add("table", self, arrays={"at": at, "values": values})
 
+    def lattice(self, ranges: Sequence[tuple[float, float]], values: Float[np.ndarray, "entry column"]) -> "Value":
+        """Columns given over a lattice with as many entries along every number, by cubics through the four nearest ones."""
+        return self.program.add("lattice", self, arrays={"ranges": np.array(ranges), "values": values})
+
     def process(self, nodes: Numbers, targets: Numbers, logarithms: Numbers, wide: float) -> tuple["Value", "Value"]:
         """Mean and variance of Gaussian processes with Matern-5/2 kernels, one for every row of the targets."""
         arrays = {"nodes": nodes, "targets": targets, "logarithms": logarithms}
@@ -208,6 +222,27 @@ def _table(x: Small, at: np.ndarray, values: np.ndarray) -> Small:
     return (1 - share) * values[low] + share * values[low + 1]
 
 
+def _lattice(x: Small, ranges: np.ndarray, values: np.ndarray) -> Small:
+    count = round(len(values) ** (1 / len(ranges)))
+    columns, shares = [], []
+    for value, (low, high) in zip(x.T, ranges, strict=True):
+        place = (value - low) / (high - low) * (count - 1)
+        first = np.clip(np.floor(place).astype(int) - 1, 0, count - 4)
+        t = (place - first)[:, None] - np.arange(4)
+        # Lagrange's cubics through four entries one apart.
+        shares.append(
+            np.stack([np.prod(np.delete(t, k, axis=1), axis=1) / d for k, d in enumerate((-6, 2, -2, 6))], axis=1)
+        )
+        columns.append(first[:, None] + np.arange(4))
+    found = np.zeros((len(x), values.shape[1]))
+    for corner in itertools.product(range(4), repeat=len(ranges)):
+        entry, weight = np.zeros(len(x), int), np.ones(len(x))
+        for axis, k in enumerate(corner):
+            entry, weight = entry * count + columns[axis][:, k], weight * shares[axis][:, k]
+        found += weight[:, None] * values[entry]
+    return found
+
+
 def _matern(distance: np.ndarray) -> np.ndarray:
     scaled = np.sqrt(5.0) * distance
     return (1 + scaled + scaled**2 / 3) * np.exp(-scaled)
@@ -229,6 +264,11 @@ def _process(x: Small, nodes: np.ndarray, targets: np.ndarray, logarithms: np.nd
     return np.concatenate([np.stack(kind, axis=1) for kind in zip(*columns, strict=True)], axis=1)
 
 
+def _around(x: Float[np.ndarray, "case variable point"], shape: list[int], neighbors: int) -> np.ndarray:
+    window = (1, 1, *(min(2 * neighbors + 1, size) for size in shape))
+    return maximum_filter(x.reshape(*x.shape[:2], *shape), window).reshape(x.shape)
+
+
 def _spread(x: Small, rows: Float[np.ndarray, "row variable point"]) -> Float[np.ndarray, "case variable point"]:
     weights = x.reshape(len(x), -1, len(rows))
     return np.sqrt((np.einsum("cmk,kvp->cmvp", weights, rows) ** 2).mean(axis=1))
@@ -242,6 +282,8 @@ OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
     "divide": np.divide,
     "maximum": np.maximum,
     "minimum": np.minimum,
+    "raise": np.power,
+    "around": _around,
     "power": lambda x, exponent: x**exponent,
     "exp": np.exp,
     "log": np.log,
@@ -255,6 +297,7 @@ OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
     "quadratic": lambda x, matrix: np.einsum("ci,ij,cj->c", x, matrix, x)[:, None],
     "distance": lambda x, nodes: cdist(x, nodes),
     "table": _table,
+    "lattice": _lattice,
     "process": _process,
     "combine": lambda x, rows: np.einsum("ck,kvp->cvp", x, rows),
     "spread": _spread,

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sureflow.data.scaling import DENSITY_UNIT, DIVISORS, Scaling
+from sureflow.data.similarity import REYNOLDS_POWER
+from sureflow.errors import SureflowError
 from sureflow.explore.program import Value, join
 from sureflow.physics.atmosphere import BASE, EARTH_RADIUS, HIGHEST_KM
 from sureflow.registry import Registry
@@ -60,11 +62,47 @@ def freestream(scaling: Any, parameters: Value, names: tuple[str, ...]) -> tuple
             inputs[name] = inputs[name].logarithm()
     for quantity, name in columns.items():
         inputs[name] = getattr(stream, quantity).logarithm()
-    one = parameters.program.constant(np.ones(1))
-    divisors: list[Any] = [
-        DIVISORS[unit](**stream._asdict(), cp=source.cp) if unit in DIVISORS else one for unit in scaling.units
-    ]
-    return join(*inputs.values()), FieldUnits(join(*divisors), np.zeros(0, bool))
+    return join(*inputs.values()), _divisors(scaling.units, source, stream)
+
+
+def similarity(scaling: Any, parameters: Value, names: tuple[str, ...]) -> tuple[Value, FieldUnits]:
+    """The numbers of similarity in place of the parameters that set them (`data.similarity`)."""
+    alike = scaling.similarity
+    source, gas = alike.free_stream, alike.gas
+    if gas.model != "perfect":
+        raise SureflowError(
+            f"scaling='similarity' of a {gas.model} gas cannot be put into a page: serve the model instead"
+        )
+    stream = PAGE_STREAMS[source.kind](source, parameters, names)
+    inputs, constant = _columns(parameters, names), parameters.program.constant
+
+    def known(one: float | str) -> Value:
+        return parameters.pick(names.index(one)) if isinstance(one, str) else constant(np.array([one]))
+
+    hot = stream.temperature + stream.velocity**2 * (0.5 / source.cp)
+    wall = None if alike.wall_temperature is None else known(alike.wall_temperature)
+    taken = {*source.columns.values(), alike.length, alike.wall_temperature}
+    for name, _ in scaling.logarithmic:
+        if name not in taken:
+            inputs[name] = inputs[name].logarithm()
+    sound_squared = stream.temperature * (gas.gamma * gas.gas_constant)
+    reynolds = stream.density * stream.velocity * known(alike.length) / gas.viscosity(hot, None)
+    inputs[source.columns["velocity"]] = sound_squared / stream.velocity**2
+    inputs[source.columns["density"]] = reynolds**REYNOLDS_POWER
+    if "temperature" in source.columns:
+        inputs[source.columns["temperature"]] = hot.logarithm() if wall is None else wall / hot
+    elif isinstance(alike.wall_temperature, str) and wall is not None:
+        inputs[alike.wall_temperature] = wall / hot
+    if isinstance(alike.length, str):
+        inputs[alike.length] = known(alike.length).logarithm()
+    return join(*inputs.values()), _divisors(scaling.units, source, stream)
+
+
+def _divisors(units: tuple[str, ...], source: Any, stream: Stream) -> FieldUnits:
+    """What every field was divided by, according to its unit."""
+    one = stream.velocity.program.constant(np.ones(1))
+    found: list[Any] = [DIVISORS[unit](**stream._asdict(), cp=source.cp) if unit in DIVISORS else one for unit in units]
+    return FieldUnits(join(*found), np.zeros(0, bool))
 
 
 def flight(source: Any, parameters: Value, names: tuple[str, ...]) -> Stream:
@@ -84,5 +122,6 @@ def columns(source: Any, parameters: Value, names: tuple[str, ...]) -> Stream:
 TRANSFORMS.register("none", unscaled)
 TRANSFORMS.register("log-density", log_density)
 TRANSFORMS.register("freestream", freestream)
+TRANSFORMS.register("similarity", similarity)
 PAGE_STREAMS.register("flight", flight)
 PAGE_STREAMS.register("columns", columns)

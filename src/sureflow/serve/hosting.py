@@ -66,4 +66,8 @@ def host_models(models: dict[str, Surrogate], bound: socket.socket, *, token: st
         limit_concurrency=2000,
         backlog=2048,
     )
-    uvicorn.Server(config).run(sockets=[bound])
+    try:
+        uvicorn.Server(config).run(sockets=[bound])
+    except KeyboardInterrupt as stop:
+        stop.add_note("requests in flight were answered")
+        raise

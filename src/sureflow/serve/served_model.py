@@ -35,13 +35,14 @@ class ServedModel:
         self.fields = Gathering(self._fields, most=limits.batch, kept_bytes=limits.kept_bytes)
         self.quantities = Gathering(self._quantities, most=limits.batch, kept_bytes=1_000_000)
 
-    def conditions(self, parameters: Mapping[str, Any]) -> np.ndarray:
+    def conditions(self, parameters: Mapping[str, Any], most: int | None = None) -> np.ndarray:
         """Conditions by name, or a sentence about what is wrong with them."""
         conditions = self.surrogate.conditions(parameters)
-        if len(conditions) > self.limits.conditions:
-            raise SureflowError(
-                f"{len(conditions)} conditions are more than the {self.limits.conditions} that one request may have"
-            )
+        allowed = most or self.limits.conditions
+        if len(conditions) > allowed:
+            raise SureflowError(f"{len(conditions)} conditions are more than the {allowed} that one request may have")
+        if not len(conditions):
+            raise SureflowError("there are no conditions: give at least one value of every parameter")
         if conditions.size and np.abs(conditions).max() > 1e30:
             raise SureflowError("conditions must be numbers of ordinary size")
         return conditions

@@ -8,22 +8,25 @@ from typing import Any
 import numpy as np
 import orjson
 import xarray
-from fastapi import FastAPI, HTTPException, Request
+from fastapi import FastAPI, HTTPException, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
+from sureflow.acquire.proposals import propose
 from sureflow.errors import Refused, SureflowError
+from sureflow.explore.explorer import served_explorer
 from sureflow.serve import protocol
 from sureflow.serve.formats import MEDIA, binary_body, chosen, file_body, json_body
+from sureflow.serve.front_pages import docs_page, index_page
 from sureflow.serve.guard import LOG, Counters, Guard
 from sureflow.serve.served_model import Limits, ServedModel
 from sureflow.surrogate.labelled import worth
 from sureflow.surrogate.model import Surrogate
 
 RESERVED = ("model", "format", "fields", "extrapolate")  # in the query of /v1/predict, beside the parameters
-TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no")
+MOST_VERDICTS = 4096  # conditions of one request
 Numbers = float | list[float]
 
 
@@ -82,7 +85,9 @@ class Service:
             header |= {"verdict": header["verdict"][0], "quantities": header["quantities"] and header["quantities"][0]}
             arrays = {name: values[0] for name, values in arrays.items()}
         if format_ == "binary":
-            return Response(binary_body(header, arrays), media_type=MEDIA["binary"])
+            return Response(
+                binary_body(header, arrays | _moved(served.surrogate, conditions)), media_type=MEDIA["binary"]
+            )
         units = dict(zip(served.surrogate.names, served.surrogate.units, strict=True))
         fields = {
             name: {"unit": units[name]}
@@ -155,6 +160,15 @@ class Service:
         return found
 
 
+def _moved(surrogate: Surrogate, conditions: np.ndarray) -> dict[str, np.ndarray]:
+    """The nodes of a mesh that moves, at a single condition."""
+    if surrogate.space.moving is None or len(conditions) > 1:
+        return {}
+    geometry = surrogate.space.at(conditions[0])
+    nodes = geometry.points if geometry.nodes is None else geometry.nodes
+    return {f"node_{axis}": values for axis, values in zip(surrogate.space.axes, nodes.T, strict=True)}
+
+
 def _attributes(dataset: xarray.Dataset) -> dict[str, Any]:
     return {name: dataset.attrs[name] for name in ("verdict", "bars")}
 
@@ -175,6 +189,7 @@ def create_app(models: Mapping[str, Surrogate], *, token: str | None = None, lim
     _add_errors(app)
     _add_protocol(app, service)
     _add_plain(app, service)
+    _add_pages(app, service)
     app.add_middleware(Guard, token=token, limits=service.limits, counters=service.counters)  # type: ignore[arg-type]
     return app
 
@@ -325,9 +340,43 @@ def _add_plain(app: FastAPI, service: Service) -> None:
         """Counts and times for Prometheus."""
         return service.counters.text(service.gauges())
 
+    @app.post("/v1/verdicts", tags=["plain"], openapi_extra=_body_schema(PredictRequest))
+    async def verdicts(request: Request) -> Response:
+        """Whether predictions at conditions can be trusted, without the predictions."""
+        given, _ = await parsed(request, PredictRequest)
+        served = service.model(given.model)
+        conditions = served.conditions(given.parameters, most=MOST_VERDICTS)
+        found = (await served.quantities.call(partial(served.surrogate.place, conditions, extrapolate=True))).verdicts
+        answer = {"trust": [one.trust for one in found], "verdict": [str(one) for one in found]}
+        return Response(json_body(answer), media_type=MEDIA["json"])
+
+    @app.get("/v1/proposals", tags=["plain"])
+    async def proposals(count: int = Query(5, ge=1, le=50), model: str | None = None) -> Response:
+        """The conditions of the runs that would teach the model most."""
+        served = service.model(model)
+        found = await served.quantities.call(partial(propose, served.surrogate, count=count))
+        return Response(
+            json_body({"model": served.name, "conditions": found.to_dict("records")}), media_type=MEDIA["json"]
+        )
+
+
+def _add_pages(app: FastAPI, service: Service) -> None:
+    pages: dict[str, str] = {}
+
+    @app.get("/explore/{name}", response_class=HTMLResponse, include_in_schema=False)
+    async def page(name: str) -> str:
+        served = service.model(name)
+        if name not in pages:
+            pages[name] = await served.quantities.call(served_explorer, served.surrogate, name, "..")
+        return pages[name]
+
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)
     async def index() -> str:
-        return "<p>sureflow</p>"
+        return index_page([served.description() for served in service.models.values()])
+
+    @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)
+    async def docs() -> str:
+        return docs_page(app.openapi())
 
 
 def _number(name: str, text: str) -> float:

@@ -326,6 +326,12 @@ class Surrogate:
 
         return calibrate(self, runs, folds=folds)
 
+    def explore(self, path: str | Path | None = None, **options: Any) -> Any:
+        """A page to look at the model with: shown in a notebook, or written to a file that ends in .html."""
+        import sureflow
+
+        return sureflow.explore(self, path, **options)
+
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Keep the model in a folder, which `sureflow.load` and all commands read."""
         from sureflow.surrogate.artifact import save

@@ -158,7 +158,7 @@ class TrainingDomain:
         return self._off_plane(condition)
 
     @cached_property
-    def _missing(self) -> Float[np.ndarray, "direction parameter"]:
+    def missing(self) -> Float[np.ndarray, "direction parameter"]:
         """Directions in which the runs do not vary though each of their parameters does, in widths of the ranges."""
         varies = self.upper > self.lower
         runs = (self.parameters - self.parameters.mean(axis=0))[:, varies] / self.width[varies]
@@ -169,10 +169,10 @@ class TrainingDomain:
         return found
 
     def _off_plane(self, condition: Condition) -> str:
-        off = self._missing @ ((condition - self.parameters.mean(axis=0)) / self.width)
+        off = self.missing @ ((condition - self.parameters.mean(axis=0)) / self.width)
         if not len(off) or np.abs(off).max() <= OFF_PLANE:
             return ""
-        together = np.abs(self._missing).max(axis=0) > OFF_PLANE
+        together = np.abs(self.missing).max(axis=0) > OFF_PLANE
         names = [name for name, chosen in zip(self.names, together, strict=True) if chosen]
         return (
             f"{' and '.join(names)} vary together in all training runs, so that the influence of each of them is unknown, "

@@ -20,19 +20,29 @@ class Explorer {
     addEventListener("beforeprint", () => this.render());
     this.show();
     this.render();
+    performance.mark("first-picture");
   }
 
-  // Everything that a condition must have been computed for before the mesh is known.
+  // The mesh, where it does not move; and how answers that take time are heard of.
   prepare() {
-    if (!this.mesh.places) this.move(this.source.answer(this.state.at));
-    else this.view.setMesh(this.mesh);
+    if (this.mesh.places) this.view.setMesh(this.mesh);
+    if (this.source.arrived) this.source.arrived = () => this.schedule();
   }
 
   move(answer) {
     const places = answer.places(), n = places[0].length, flat = new Float64Array(n * places.length);
     places.forEach((axis, a) => axis.forEach((value, i) => { flat[i * places.length + a] = value; }));
-    this.mesh.setPlaces(flat);
+    this.mesh.setPlaces(this.picked(flat, places.length));
     if (this.view.mesh) this.view.setPlaces(this.mesh.places); else this.view.setMesh(this.mesh);
+  }
+
+  // A service gives all nodes, of which the corners of the triangles are some.
+  picked(flat, width) {
+    const { first } = this.mesh;
+    if (flat.length === first.length * width) return flat;
+    const out = new Float64Array(first.length * width);
+    first.forEach((node, i) => { for (let a = 0; a < width; a++) out[i * width + a] = flat[node * width + a]; });
+    return out;
   }
 
   // Controls
@@ -160,7 +170,7 @@ class Explorer {
   draw() {
     const { state, panels } = this, pixel = Math.min(devicePixelRatio || 1, 2), stage = $("stage").getBoundingClientRect();
     const width = Math.max(1, Math.round(stage.width * pixel)), height = Math.max(1, Math.round(stage.height * pixel));
-    for (const canvas of [$("view"), $("overlay")]) if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height; }
+    for (const canvas of [$("view"), $("picture"), $("overlay")]) if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height; }
     const across = panels.length === 1 || width > height * 0.9;
     this.pixel = pixel;
     this.boxes = panels.map((_, k) => {
@@ -168,8 +178,12 @@ class Explorer {
       return { x: across ? k * w : 0, y: (across ? 0 : k * h) + top, width: Math.max(1, w - bar), height: Math.max(1, h - top), bar };
     });
     this.camera = this.makeCamera(this.boxes[0]);
-    this.view.clear(rgb("--ground"));
-    panels.forEach((panel, k) => this.view.draw(panel, this.boxes[k], this.camera, { smooth: state.smooth, mirror: this.header.revolved && state.mirror, pixel }));
+    const options = { smooth: state.smooth, mirror: this.header.revolved && state.mirror, pixel }, context = $("picture").getContext("2d");
+    context.clearRect(0, 0, width, height);
+    this.painted = this.mesh.dimension === 2 && this.mesh.location === "cells" && !state.smooth;
+    $("view").style.visibility = this.painted ? "hidden" : "visible";
+    if (!this.painted) this.view.clear(rgb("--ground"));
+    panels.forEach((panel, k) => (this.painted ? this.view.paint(context, panel, this.boxes[k], this.camera, options) : this.view.draw(panel, this.boxes[k], this.camera, options)));
     this.drawOverlay();
   }
 
@@ -210,7 +224,7 @@ class Explorer {
   drawBar(context, panel, box, ink) {
     const { pixel } = this, x = box.x + box.width + 8 * pixel, y = box.y + 10 * pixel, width = 13 * pixel, height = box.height - 24 * pixel;
     if (height < 30 * pixel) return;
-    const bytes = this.view.bytes ??= Uint8Array.from(atob(this.header.colors.bytes), (c) => c.charCodeAt(0));
+    const bytes = this.view.colors;
     for (let i = 0; i < 128; i++) {
       const at = 3 * (256 * panel.palette + 2 * i);
       context.fillStyle = `rgb(${bytes[at]},${bytes[at + 1]},${bytes[at + 2]})`;
@@ -322,7 +336,8 @@ class Explorer {
 
   showVerdict() {
     const answer = this.answers[this.state.active && this.answers[1] ? 1 : 0], { trust, text } = answer.verdict, box = $("verdict");
-    if (box.textContent !== text) box.textContent = text;
+    const words = trust === "inside" ? "inside the training domain" : text;
+    if (box.textContent !== words) box.textContent = words;
     box.className = trust;
   }
 
@@ -413,20 +428,28 @@ class Explorer {
     context.clearRect(0, 0, bounds.width, bounds.height);
     const fixed = header.parameters.length > 2 ? this.current.filter((_, k) => k !== state.across && k !== state.up).join() : "", key = [state.field, state.across, state.up, fixed].join("|");
     if (this.mapped?.key !== key) this.computeMap(key);
-    const { n, trust, bar } = this.mapped, most = Math.max(1e-300, ...bar.filter((value, i) => trust[i] === "inside"));
     const place = (x, y) => [box.left + x * box.width, box.top + (1 - y) * box.height];
-    for (let j = 0; j < n; j++) for (let i = 0; i < n; i++) {
-      const at = j * n + i, kind = trust[at];
-      if (!kind) continue;
-      const [x, y] = place(i / n, (j + 1) / n), w = box.width / n + 0.6, h = box.height / n + 0.6;
-      const share = Math.min(1, bar[at] / most), bytes = this.view.bytes, from = 3 * (256 * Math.max(0, header.colors.names.indexOf("cividis")) + Math.round(30 + 225 * share));
-      context.fillStyle = kind === "refused" ? color("--line") : `rgb(${bytes[from]},${bytes[from + 1]},${bytes[from + 2]})`;
-      context.fillRect(x, y, w, h);
-      if (kind !== "inside") { context.strokeStyle = color(kind === "refused" ? "--soft" : "--ground"); context.lineWidth = 0.8; context.beginPath(); context.moveTo(x, y + h); context.lineTo(x + w, y); context.stroke(); }
-    }
+    if (this.mapped.stale || !sized) this.paintMap(map);
+    context.drawImage(this.mapped.picture, box.left, box.top, box.width, box.height);
     context.strokeStyle = color("--line"); context.lineWidth = 1; context.strokeRect(box.left, box.top, box.width, box.height);
     this.drawMapFrame(context, box, place);
     $("map-note").textContent = this.mapped.note + (this.mapped.done ? "" : " Computing.");
+  }
+
+  // The colors and hatches of the map, which stay the same while the condition moves.
+  paintMap(map) {
+    const { n, trust, bar } = this.mapped, most = Math.max(1e-300, ...bar.filter((value, i) => trust[i] === "inside")), bytes = this.view.colors;
+    const picture = this.mapped.picture ??= element("canvas"), width = picture.width = map.width, height = picture.height = map.height, context = picture.getContext("2d");
+    const first = 256 * Math.max(0, this.header.colors.names.indexOf("cividis")), hatch = { extrapolated: color("--ground"), refused: color("--soft") }, gray = color("--line");
+    for (let j = 0; j < n; j++) for (let i = 0; i < n; i++) {
+      const at = j * n + i, kind = trust[at];
+      if (!kind) continue;
+      const x = i * width / n, y = height - (j + 1) * height / n, w = width / n + 0.6, h = height / n + 0.6, from = 3 * (first + Math.round(30 + 225 * Math.min(1, bar[at] / most)));
+      context.fillStyle = kind === "refused" ? gray : `rgb(${bytes[from]},${bytes[from + 1]},${bytes[from + 2]})`;
+      context.fillRect(x, y, w, h);
+      if (kind !== "inside") { context.strokeStyle = hatch[kind]; context.lineWidth = 1.2; context.beginPath(); context.moveTo(x, y + h); context.lineTo(x + w, y); context.stroke(); }
+    }
+    this.mapped.stale = !this.mapped.done;
   }
 
   drawMapFrame(context, box, place) {
@@ -454,10 +477,15 @@ class Explorer {
 
   // Row by row between frames, so that the sliders stay quick.
   computeMap(key) {
-    const n = this.source.glance ? 40 : 0, { state, header } = this, mapped = this.mapped = { key, n, trust: [], bar: [], done: false,
+    const n = this.source.glance ? 40 : 24, { state, header } = this, mapped = this.mapped = { key, n, trust: [], bar: [], done: false, stale: true,
       note: header.bands.length ? `Brighter: larger bars of ${header.fields[state.field].name}, inside the training domain up to the largest there. Hatched: extrapolated; gray: not trusted. Circles: training runs.` : "Hatched: extrapolated; gray: not trusted. Circles: training runs." };
-    const region = this.sample ??= { name: "sample", points: Array.from({ length: Math.min(128, header.values) }, (_, i) => Math.floor((i + 0.5) * header.values / Math.min(128, header.values))) };
+    const region = this.sample ??= { name: "sample", rough: true, points: Array.from({ length: Math.min(128, header.values) }, (_, i) => Math.floor((i + 0.5) * header.values / Math.min(128, header.values))) };
     const [x, y] = [state.across, state.up].map((k) => header.parameters[k]), at = [...this.current];
+    if (!this.source.glance) {
+      const all = Array.from({ length: n * n }, (_, c) => at.map((value, k) => (k === state.across ? x.least + (c % n + 0.5) / n * (x.most - x.least) : k === state.up ? y.least + (Math.floor(c / n) + 0.5) / n * (y.most - y.least) : value)));
+      this.source.verdicts(all).then((trust) => { Object.assign(mapped, { trust, bar: trust.map(() => 0), done: true, stale: true, note: "Hatched: extrapolated; gray: not trusted. Circles: training runs." }); this.drawMap(); });
+      return;
+    }
     let j = 0;
     const some = () => {
       if (this.mapped !== mapped) return;
@@ -468,6 +496,7 @@ class Explorer {
         mapped.trust[j * n + i] = trust; mapped.bar[j * n + i] = bar;
       }
       mapped.done = j >= n;
+      mapped.stale = true;
       this.drawMap();
       if (!mapped.done) setTimeout(some, 16);
     };
@@ -531,7 +560,7 @@ class Explorer {
     out.width = width; out.height = height + foot;
     context.fillStyle = color("--ground"); context.fillRect(0, 0, out.width, out.height);
     this.draw();
-    context.drawImage($("view"), 0, 0); context.drawImage($("overlay"), 0, 0);
+    context.drawImage($(this.painted ? "picture" : "view"), 0, 0); context.drawImage($("overlay"), 0, 0);
     context.fillStyle = color("--ink"); context.font = `${12 * this.pixel}px system-ui, sans-serif`; context.textBaseline = "top";
     this.answers.forEach((answer, k) => context.fillText(`${this.answers.length > 1 ? `${"AB"[k]}: ` : ""}${this.header.parameters.map((p, i) => `${p.name} ${short(answer.at[i])}${p.unit && p.unit !== "1" ? ` ${p.unit}` : ""}`).join(", ")} - ${answer.verdict.text}`, 8 * this.pixel, height + (4 + 18 * k) * this.pixel, out.width - 16 * this.pixel));
     out.toBlob((blob) => this.save(blob, "png"));
@@ -586,7 +615,7 @@ function turned(yaw, pitch) { const [a, b, c, d] = [Math.cos(yaw), Math.sin(yaw)
 (async () => {
   try {
     const header = JSON.parse($("header").textContent), payload = await Payload.open(header, $("payload").textContent.trim());
-    window.explorer = new Explorer(header, payload, header.service ? new RemoteSource(header) : new LocalSource(header, payload));
+    window.explorer = new Explorer(header, payload, header.service ? new RemoteSource(header, payload) : new LocalSource(header, payload));
     document.body.dataset.ready = "true";
   } catch (error) {
     document.querySelector("main").replaceChildren(Object.assign(element("p", `This page cannot show its model: ${error.message}.`), { className: "failed" }));

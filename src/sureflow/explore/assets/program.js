@@ -2,13 +2,14 @@
 
 const ELEMENTWISE = {
   add: (a, b) => a + b, subtract: (a, b) => a - b, multiply: (a, b) => a * b, divide: (a, b) => a / b,
-  maximum: Math.max, minimum: Math.min, exp: Math.exp, log: Math.log, tanh: Math.tanh,
+  maximum: Math.max, minimum: Math.min, raise: Math.pow, exp: Math.exp, log: Math.log, tanh: Math.tanh,
   sqrt: (a) => Math.sqrt(Math.max(a, 0)),
 };
 const EVERYWHERE = { name: "all", size: (points) => points };  // the region of all points
 
 class Program {
-  constructor(header, payload) {
+  constructor(header, payload, values) {
+    this.values = values;
     this.steps = header.steps;
     this.outputs = header.outputs;
     this.payload = payload;
@@ -49,6 +50,7 @@ class Program {
       case "quadratic": return Float64Array.of(times(x, array("matrix")).reduce((sum, value, i) => sum + value * x[i], 0));
       case "distance": return distances(x, array("nodes"));
       case "table": return table(x[0], array("at").data, array("values"));
+      case "lattice": return lattice(x, array("ranges").data, array("values"));
       case "process": return this.process(step, index, x);
       default: return elementwise(ELEMENTWISE[step.op], x, y);
     }
@@ -66,6 +68,13 @@ class Program {
       const rows = this.payload.rows(step.settings.rows, variable, region);
       const weights = evaluation.small[step.inputs[0]];
       return step.op === "combine" ? combined(weights, 0, rows) : spread(weights, rows);
+    }
+    if (step.op === "raise" && !this.isField[step.inputs[1]] && evaluation.small[step.inputs[1]][0] === 0)
+      return new Float32Array(region === EVERYWHERE ? this.values : region.points.length).fill(1);
+    if (step.op === "around" && region.rough) return this.field(evaluation, step.inputs[0], variable, region);
+    if (step.op === "around") {
+      const all = around(this.field(evaluation, step.inputs[0], variable, EVERYWHERE), step.settings.shape, step.settings.neighbors);
+      return region === EVERYWHERE ? all : Float32Array.from(region.points, (point) => all[point]);
     }
     const inputs = step.inputs.map((i) => {
       if (this.isField[i]) return this.field(evaluation, i, variable, region);
@@ -195,6 +204,41 @@ function table(x, at, values) {
   const share = (x - at[low]) / (at[low + 1] - at[low]), columns = values.shape[1];
   return Float64Array.from({ length: columns }, (_, k) =>
     (1 - share) * values.data[low * columns + k] + share * values.data[(low + 1) * columns + k]);
+}
+
+// Columns over a lattice by Lagrange's cubics through the four nearest entries along every number.
+function lattice(x, ranges, values) {
+  const count = Math.round(values.shape[0] ** (1 / x.length)), columns = values.shape[1], out = new Float64Array(columns);
+  const axes = Array.from(x, (value, k) => {
+    const place = (value - ranges[2 * k]) / (ranges[2 * k + 1] - ranges[2 * k]) * (count - 1), first = Math.max(0, Math.min(count - 4, Math.floor(place) - 1));
+    const t = [0, 1, 2, 3].map((i) => place - first - i);
+    return { first, shares: [t[1] * t[2] * t[3] / -6, t[0] * t[2] * t[3] / 2, t[0] * t[1] * t[3] / -2, t[0] * t[1] * t[2] / 6] };
+  });
+  for (let corner = 0; corner < 4 ** x.length; corner++) {
+    let entry = 0, weight = 1;
+    axes.forEach(({ first, shares }, k) => { const i = (corner >> (2 * k)) & 3; entry = entry * count + first + i; weight *= shares[i]; });
+    for (let c = 0; c < columns; c++) out[c] += weight * values.data[entry * columns + c];
+  }
+  return out;
+}
+
+// At every point of a block the largest value among its neighbors, one direction after the other.
+function around(values, shape, neighbors) {
+  let found = values, stride = values.length;
+  for (const size of shape) {
+    stride /= size;
+    // An even window, as wide as a narrow block, reaches one farther back than ahead.
+    const window = Math.min(2 * neighbors + 1, size), back = window >> 1, ahead = window - back - 1, next = new Float32Array(values.length);
+    for (let i = 0; i < values.length; i++) {
+      const place = Math.floor(i / stride) % size, start = i - place * stride;
+      let most = -Infinity;
+      // At the edges the block is mirrored, which adds no value that is not within reach.
+      for (let j = place - back; j <= place + ahead; j++) { const k = j < 0 ? -1 - j : j >= size ? 2 * size - 1 - j : j; most = Math.max(most, found[start + k * stride]); }
+      next[i] = most;
+    }
+    found = next;
+  }
+  return found;
 }
 
 function combined(weights, first, rows) {

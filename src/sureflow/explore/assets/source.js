@@ -3,7 +3,7 @@
 class LocalSource {
   constructor(header, payload) {
     this.header = header;
-    this.program = new Program(header.program, payload);
+    this.program = new Program(header.program, payload, header.values);
     this.quantities = header.quantities ? new Quantities(header.quantities, payload) : null;
     this.latest = new Map();
   }
@@ -40,7 +40,7 @@ class LocalAnswer {
 
   places() { return this.program.has("places") ? this.source.header.axes.map((_, a) => this.program.get(this.evaluation, "places", a)) : null; }
 
-  get verdict() { return judged(this.source.header.domain, this.at, this.program, this.evaluation); }
+  get verdict() { return judged(this.source.header.domain, this.at, this.program.get(this.evaluation, "novelty")[0]); }
 
   // Values and standard deviations.
   get quantities() {
@@ -53,15 +53,83 @@ class LocalAnswer {
   }
 }
 
-// Whether a prediction can be trusted, in a sentence, as sureflow.uq.domain says it.
-function judged(domain, at, program, evaluation) {
-  const beyond = domain.names.flatMap((name, k) => {
-    const { low, high, width } = domain.box[k], outside = Math.max(0, low - at[k], at[k] - high) / width;
-    return outside > 0 ? [{ name, outside, text: `${name}=${short(at[k], 6)} is outside ${short(low)}..${short(high)} by ${Math.round(100 * outside)}% of the range of the runs` }] : [];
-  });
-  const novelty = program && program.has("novelty") ? program.get(evaluation, "novelty")[0] / domain.usual : 0;
-  if (!beyond.length && novelty <= 1) return { trust: "inside", text: "inside the training domain" };
-  if (!beyond.length) return { trust: "extrapolated", text: `extrapolated: every parameter is in its range, but this combination is ${short(novelty)} times as new to the model as nearly all of its training runs were when they were left out` };
-  const distance = Math.hypot(...beyond.map((one) => one.outside)), far = distance > domain.reach;
-  return { trust: far ? "refused" : "extrapolated", text: `${far ? "not to be trusted" : "extrapolated"}: ${beyond.map((one) => one.text).join("; ")}` };
+// The same answers from a service, which computes them; one request at a time, and then the latest condition.
+class RemoteSource {
+  constructor(header, payload) {
+    this.used = header.used ? payload.array(header.used).data : null;
+    Object.assign(this, { header, answers: new Map(), arrived: () => {}, asking: false, wanted: [] });
+  }
+
+  // Null until the answer is there; `arrived` is called then.
+  answer(at) {
+    const key = at.join(" ");
+    if (!this.answers.has(key)) { this.wanted = [...this.wanted.filter((one) => one.join(" ") !== key), [...at]].slice(-2); this.ask(); }
+    return this.answers.get(key) ?? null;
+  }
+
+  async ask() {
+    if (this.asking || !this.wanted.length) return;
+    this.asking = true;
+    const at = this.wanted.pop(), query = new URLSearchParams({ model: this.header.service.model, format: "binary", extrapolate: "true" });
+    this.header.parameters.forEach(({ name }, k) => query.set(name, at[k]));
+    let answer;
+    try {
+      const response = await fetch(`${this.header.service.url}/v1/predict?${query}`);
+      answer = response.ok ? new RemoteAnswer(this, at, await response.arrayBuffer()) : new NoAnswer(at, (await response.json()).error, this.last);
+      this.last = response.ok ? answer : this.last;
+    } catch (error) { answer = new NoAnswer(at, `the service cannot be reached (${error.message})`, this.last); }
+    if (this.answers.size > 7) this.answers.delete(this.answers.keys().next().value);
+    this.answers.set(at.join(" "), answer);
+    this.asking = false;
+    this.arrived();
+    this.ask();
+  }
+
+  // The verdicts of many conditions, for the map.
+  async verdicts(conditions) {
+    const parameters = Object.fromEntries(this.header.parameters.map(({ name }, k) => [name, conditions.map((at) => at[k])]));
+    const response = await fetch(`${this.header.service.url}/v1/verdicts`, { method: "POST", body: JSON.stringify({ model: this.header.service.model, parameters }) });
+    return response.ok ? (await response.json()).trust : [];
+  }
+}
+
+class RemoteAnswer {
+  constructor(source, at, buffer) {
+    const { header } = source;
+    Object.assign(this, { source, header, at, arrays: {} });
+    const length = new DataView(buffer).getUint32(0, true), head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+    let place = 4 + length;
+    for (const { name, shape } of head.arrays) {
+      const size = shape.reduce((a, b) => a * b, 1);
+      this.arrays[name] = new Float32Array(buffer, place, size);
+      place += 4 * size;
+    }
+    const [trust] = head.verdict.split(":");
+    this.verdict = { trust, text: head.verdict };
+    const names = header.quantities?.names;
+    this.quantities = names && head.quantities ? names.map((name) => ({ value: head.quantities[name].value ?? NaN, std: head.quantities[name].std })) : null;
+  }
+
+  mean(variable) { return this.shown(this.header.fields[variable].name); }
+
+  std(variable) { return this.shown(`${this.header.fields[variable].name}_std`); }
+
+  // Of all values, those that the page draws.
+  shown(name) {
+    const all = this.arrays[name], used = this.source.used;
+    return !all ? null : used ? (this[name] ??= Float32Array.from(used, (i) => all[i])) : all;
+  }
+
+  places() { return this.header.axes.map(({ name }) => this.arrays[`node_${name}`]); }
+}
+
+// The last prediction under a sentence that says why there is none.
+class NoAnswer {
+  constructor(at, sentence, last) {
+    if (!last) throw new Error(sentence);
+    Object.assign(this, { at, last, quantities: null, verdict: { trust: "refused", text: sentence } });
+  }
+  mean(variable) { return this.last.mean(variable); }
+  std(variable) { return this.last.std(variable); }
+  places() { return this.last.places(); }
 }

@@ -1,4 +1,8 @@
-// Fields on their mesh with WebGL2: one draw call a panel, values in a texture, colors and hatching in the shader.
+// Fields on their mesh with WebGL2.
+//
+// A plane mesh with a value a cell is rasterized once for a view: every pixel learns its cell. While sliders move, pixels only
+// change their colors, which takes a millisecond or two even without a graphics card. Smooth fields and volumes are drawn as
+// triangles, with values in a texture, and colors and hatching in the shader.
 
 const VERTEX = `#version 300 es
 in vec3 place; in float id;
@@ -12,8 +16,13 @@ void main() {
 const FRAGMENT = `#version 300 es
 precision highp float;
 in vec2 value; in vec3 eye; out vec4 color;
-uniform vec2 range; uniform bool logarithmic, hatched, solid; uniform float threshold, row, pixel; uniform sampler2D colors;
+uniform vec2 range; uniform bool logarithmic, hatched, solid, numbered; uniform float threshold, row, pixel; uniform sampler2D colors;
 void main() {
+  if (numbered) {
+    float cell = value.r + 1.0;
+    color = vec4(mod(cell, 256.0), mod(floor(cell / 256.0), 256.0), floor(cell / 65536.0), 255.0) / 255.0;
+    return;
+  }
   float v = logarithmic ? log(max(value.r, 1e-37)) : value.r;
   float share = clamp((v - range.x) / max(range.y - range.x, 1e-30), 0.0, 1.0);
   vec3 shade = texture(colors, vec2(share * 255.0 / 256.0 + 0.5 / 256.0, row)).rgb;
@@ -28,7 +37,7 @@ void main() {
 class View {
   constructor(canvas, colors, count) {
     this.canvas = canvas;
-    const gl = this.gl = canvas.getContext("webgl2", { antialias: true, preserveDrawingBuffer: false });
+    const gl = this.gl = canvas.getContext("webgl2", { antialias: false, preserveDrawingBuffer: false });
     if (!gl) throw new Error("this browser has no WebGL2: use a newer one, or turn on its graphics acceleration");
     const program = this.program = gl.createProgram();
     for (const [kind, source] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
@@ -41,6 +50,7 @@ class View {
     gl.linkProgram(program); gl.useProgram(program);
     this.at = (name) => (this.at[name] ??= gl.getUniformLocation(program, name));
     this.palettes = count;
+    this.colors = colors;
     gl.activeTexture(gl.TEXTURE1);
     this.texture();
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGB8, 256, count, 0, gl.RGB, gl.UNSIGNED_BYTE, colors);
@@ -78,6 +88,53 @@ class View {
     for (let k = 0; k < triangles.length; k++) for (let a = 0; a < 3; a++) corners[3 * k + a] = places[3 * triangles[k] + a];
     gl.bindBuffer(gl.ARRAY_BUFFER, this.places);
     gl.bufferData(gl.ARRAY_BUFFER, corners, gl.DYNAMIC_DRAW);
+    this.raster = null;
+  }
+
+  // The number of the cell of every pixel, and 0 where there is none; from the bottom up.
+  numbers(box, camera, mirror) {
+    const key = [box.width, box.height, camera.x, camera.y, camera.zoom, mirror].join();
+    if (this.raster?.key === key) return this.raster.numbers;
+    const gl = this.gl, { width, height } = box, target = gl.createFramebuffer(), place = gl.createRenderbuffer();
+    gl.bindFramebuffer(gl.FRAMEBUFFER, target);
+    gl.bindRenderbuffer(gl.RENDERBUFFER, place);
+    gl.renderbufferStorage(gl.RENDERBUFFER, gl.RGBA8, width, height);
+    gl.framebufferRenderbuffer(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.RENDERBUFFER, place);
+    gl.scissor(0, 0, width, height);
+    gl.clearColor(0, 0, 0, 0); gl.clear(gl.COLOR_BUFFER_BIT);
+    gl.uniform1i(this.at("numbered"), 1);
+    const cells = Float32Array.from({ length: this.mesh.count }, (_, cell) => cell), panel = { values: cells, range: [0, 1], palette: 0 };
+    this.draw(panel, { ...box, x: 0, y: this.canvas.height - height }, camera, { smooth: false, mirror, pixel: 1 });
+    const bytes = new Uint8Array(4 * width * height), numbers = new Uint32Array(width * height);
+    gl.readPixels(0, 0, width, height, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
+    for (let i = 0; i < numbers.length; i++) numbers[i] = bytes[4 * i] + 256 * bytes[4 * i + 1] + 65536 * bytes[4 * i + 2];
+    gl.uniform1i(this.at("numbered"), 0);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    gl.deleteFramebuffer(target); gl.deleteRenderbuffer(place);
+    this.raster = { key, numbers };
+    return numbers;
+  }
+
+  // One panel as colors of pixels.
+  paint(context, panel, box, camera, { mirror, pixel }) {
+    const numbers = this.numbers(box, camera, mirror), { width, height } = box, count = panel.values.length, shades = new Uint32Array(count + 1), hatched = new Uint8Array(count + 1);
+    const [low, high] = panel.logarithmic ? panel.range.map((v) => Math.log(Math.max(v, 1e-37))) : panel.range, first = 256 * panel.palette, size = 255 / Math.max(high - low, 1e-30);
+    for (let i = 0; i < count; i++) {
+      const value = panel.logarithmic ? Math.log(Math.max(panel.values[i], 1e-37)) : panel.values[i], at = 3 * (first + Math.max(0, Math.min(255, Math.round((value - low) * size)) || 0));
+      shades[i + 1] = this.colors[at] | (this.colors[at + 1] << 8) | (this.colors[at + 2] << 16) | 0xff000000;
+      hatched[i + 1] = panel.bars && panel.bars[i] > panel.threshold ? 1 : 0;
+    }
+    const image = context.createImageData(width, height), pixels = new Uint32Array(image.data.buffer), period = Math.round(9 * pixel), line = Math.max(1, Math.round(1.2 * pixel));
+    for (let y = 0; y < height; y++) {
+      const from = (height - 1 - y) * width, to = y * width;
+      for (let x = 0; x < width; x++) {
+        const cell = numbers[from + x];
+        if (!cell) continue;
+        const stripe = hatched[cell] ? (x + height - y) % period : period;
+        pixels[to + x] = stripe < line ? 0xff000000 : stripe < 2 * line ? 0xffffffff : shades[cell];
+      }
+    }
+    context.putImageData(image, box.x, box.y);
   }
 
   upload(values, bars) {
@@ -102,7 +159,7 @@ class View {
     gl.scissor(box.x, this.canvas.height - box.y - box.height, box.width, box.height);
     (solid ? gl.enable : gl.disable).call(gl, gl.DEPTH_TEST);
     const nodal = smooth || this.mesh.location === "points";
-    const lift = (values) => (values && this.mesh.location === "cells" && smooth ? this.mesh.atNodes(values) : values);
+    const lift = (values) => (values && nodal ? (this.mesh.location === "cells" ? this.mesh.atNodes(values) : this.mesh.lift(values)) : values);
     this.upload(lift(panel.values), lift(panel.bars));
     gl.bindBuffer(gl.ARRAY_BUFFER, this.places);
     gl.enableVertexAttribArray(0); gl.vertexAttribPointer(0, 3, gl.FLOAT, false, 0, 0);
@@ -135,6 +192,7 @@ class Mesh {
     this.triangles = payload.array("triangles").data;
     this.owners = payload.array("owners").data;
     this.count = header.values;
+    [this.first, this.second, this.share] = ["first", "second", "share"].map((name) => payload.array(name).data);
     if (header.places) this.setPlaces(payload.array(header.places).data);
   }
 
@@ -149,6 +207,13 @@ class Mesh {
     }
     this.size = Math.hypot(...this.high.map((value, a) => value - this.low[a])) || 1;
     this.bins = null;
+  }
+
+  // Values at the points of the mesh, as the corners of the triangles have them: of a point, or between two.
+  lift(values) {
+    const out = new Float32Array(this.first.length);
+    for (let i = 0; i < out.length; i++) out[i] = (1 - this.share[i]) * values[this.first[i]] + this.share[i] * values[this.second[i]];
+    return out;
   }
 
   // Values of cells, averaged at the nodes around which they lie.
@@ -205,7 +270,7 @@ class Mesh {
   // A field where `locate` found a place: of the cell, or between the nodes.
   value(values, { triangle, shares }, smooth) {
     const at = (of) => shares.reduce((sum, share, k) => sum + share * of[this.triangles[3 * triangle + k]], 0);
-    if (this.location === "points") return at(values);
+    if (this.location === "points") return at(this.lift(values));
     return smooth ? at(smooth) : values[this.owners[triangle]];
   }
 }

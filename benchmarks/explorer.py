@@ -1,0 +1,134 @@
+"""The explorer in Chromium with software rendering: size of the page, time to the first picture, time of a slider step.
+
+    python benchmarks/explorer.py runs.zarr [--dash python-with-dash]
+
+Models of 39 and of 205 runs (chosen at random; interpolation and POD-GP) on the mesh of the store. A slider step is timed in
+the page: from the input event to the drawn frame, which a read of one pixel waits for; it includes mean, bars, verdict,
+quantities, curve and map of that frame, and leaves out the wait for the screen's next refresh. With --dash, a page of Dash
+that shows the same field of the same model on the same mesh is timed as well, in an environment that has dash and sureflow.
+"""
+
+import argparse
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from selenium import webdriver
+from selenium.webdriver.support.ui import WebDriverWait
+
+import sureflow as sf
+
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+)
+STEPS = """
+const done = arguments[0], gl = explorer.view.gl, pixel = new Uint8Array(4), times = [], parts = [];
+let k = 0;
+function step() {
+  const slider = document.getElementById(`slider${k % 2}`), share = 0.2 + 0.6 * ((k * 0.618) % 1);
+  const began = performance.now();
+  slider.value = +slider.min + share * (slider.max - slider.min);
+  slider.dispatchEvent(new Event("input"));
+  explorer.render();
+  gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, pixel);
+  times.push(performance.now() - began);
+  if (++k < 120) setTimeout(step, 5); else done(times.slice(20));
+}
+step();"""
+FIRST = "return performance.getEntriesByName('first-picture')[0]?.startTime"
+
+
+def driver() -> webdriver.Chrome:
+    options = webdriver.ChromeOptions()
+    for flag in (*FLAGS, "--window-size=1400,1000"):
+        options.add_argument(flag)
+    options.binary_location = shutil.which("chromium") or sys.exit("apt-get install chromium chromium-driver")
+    return webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
+
+
+def page_times(url: str) -> tuple[float, list[float]]:
+    """Milliseconds from navigation to the first picture, and of slider steps."""
+    with driver() as browser:
+        browser.set_script_timeout(120)
+        browser.get(url)
+        WebDriverWait(browser, 60, 0.05).until(lambda b: b.execute_script(FIRST))
+        first = browser.execute_script(FIRST)
+        WebDriverWait(browser, 60, 0.05).until(lambda b: b.execute_script("return explorer.mapped.done"))
+        return first, browser.execute_async_script(STEPS)
+
+
+def dash_times(python: str, model: Path) -> list[float]:
+    """Milliseconds of slider steps in a page of Dash, from the change of the slider to its next drawn figure."""
+    server = subprocess.Popen([python, str(Path(__file__).with_name("explorer_dash.py")), str(model), "8059"])
+    steps = """
+    const done = arguments[0], graph = document.querySelector('#field .js-plotly-plot'), times = [];
+    let k = 0;
+    function step() {
+      const began = performance.now();
+      graph.once('plotly_afterplot', () => {
+        times.push(performance.now() - began);
+        if (++k < 25) setTimeout(step, 200); else done(times.slice(5));
+      });
+      dash_clientside.set_props('mach', { value: 12 + 16 * ((k * 0.618) % 1) });
+    }
+    step();"""
+    try:
+        with driver() as browser:
+            browser.set_script_timeout(300)
+            for _ in range(120):
+                time.sleep(1)
+                try:
+                    browser.get("http://127.0.0.1:8059/")
+                    break
+                except Exception:  # not there yet
+                    continue
+            WebDriverWait(browser, 120, 0.1).until(
+                lambda b: b.execute_script("return !!document.querySelector('#field .js-plotly-plot .main-svg')")
+            )
+            time.sleep(3)
+            return browser.execute_async_script(steps)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("store")
+    parser.add_argument("--dash", help="python of an environment with dash and sureflow")
+    options = parser.parse_args()
+    runs = sf.open_runs(options.store)
+    print("| model | runs | page | first picture | slider step: median | 90 % |\n|---|---:|---:|---:|---:|---:|")
+    with tempfile.TemporaryDirectory() as folder:
+        for count in (39, 205):
+            train, _ = runs.split(test=len(runs) - count, seed=0)
+            for name in ("interpolation", "pod-gp"):
+                model = sf.fit(train, name, calibrate=name == "interpolation")
+                path = Path(folder) / f"{name}{count}.html"
+                model.explore(path)
+                first, times = page_times(path.as_uri())
+                low, high = statistics.median(times), sorted(times)[int(0.9 * len(times))]
+                size = path.stat().st_size / 1e6
+                print(
+                    f"| {name} | {count} | {size:.1f} MB | {first:.0f} ms | {low:.1f} ms | {high:.1f} ms |", flush=True
+                )
+                if options.dash and name == "interpolation":
+                    kept = Path(folder) / f"model{count}"
+                    model.save(kept)
+                    found = statistics.median(dash_times(options.dash, kept))
+                    print(
+                        f"| the same in Dash | {count} | | | {found:.0f} ms: {found / low:.0f} times as long | |",
+                        flush=True,
+                    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+// Whether a prediction can be trusted, in the words of sureflow.uq.domain.
+
+function judged(domain, at, novelty) {
+  const refused = unanswerable(domain, at);
+  if (refused) return { trust: "refused", text: `refused: ${refused}` };
+  const excess = at.map((value, k) => Math.max(0, domain.ranges[k][0] - value, value - domain.ranges[k][1]) / domain.width[k]);
+  const distance = Math.hypot(...excess), usual = domain.usual ?? Infinity;
+  if (distance === 0 && novelty <= usual) return { trust: "inside", text: "inside" };
+  const outside = domain.names.flatMap((name, k) => (excess[k] > 0 ?
+    [`${name}=${general(at[k])} is outside ${general(domain.ranges[k][0])}..${general(domain.ranges[k][1])} by ${percent(excess[k])} of the range of the runs`] : []));
+  const where = outside.join("; ") || `every parameter is in its range, but this combination is ${general(novelty / usual, 2)} times as new to the model ` +
+    `as ${percent(1 - domain.more_novel)} of its training runs were when they were left out`;
+  const text = `${where}; ${nearestRun(domain, at)}`;
+  if (distance <= domain.reach) return { trust: "extrapolated", text: `extrapolated: ${text}` };
+  return { trust: "refused", text: `refused: ${text}; a distance of ${percent(distance)} is more than the ${percent(domain.reach)} up to which bars are known` };
+}
+
+// Why no model of the runs can answer, or nothing.
+function unanswerable(domain, at) {
+  for (const [k, name] of domain.names.entries()) {
+    const low = domain.limits[k][0] ?? -Infinity, high = domain.limits[k][1] ?? Infinity;
+    if (at[k] < low || at[k] > high) {
+      const both = isFinite(low) && isFinite(high);
+      return `${name}=${general(at[k])} is ${both ? `outside ${general(low)}..${general(high)}, the limits` : at[k] < low ? `below ${general(low)}, the limit` : `above ${general(high)}, the limit`} declared for it`;
+    }
+  }
+  for (const [k, name] of domain.names.entries()) {
+    const [low, high] = domain.runs[k];
+    if (low === high && at[k] !== low) return `${name}=${general(at[k])}, but all training runs have ${name}=${general(low)}, so that its influence is unknown`;
+  }
+  const off = domain.missing.map((direction) => Math.abs(direction.reduce((sum, value, k) => sum + value * (at[k] - domain.middle[k]) / domain.width[k], 0)));
+  if (Math.max(0, ...off) <= domain.off_plane) return "";
+  const together = domain.names.filter((_, k) => domain.missing.some((direction) => Math.abs(direction[k]) > domain.off_plane));
+  return `${together.join(" and ")} vary together in all training runs, so that the influence of each of them is unknown, and this condition combines them in another way`;
+}
+
+function nearestRun(domain, at) {
+  let best = null, least = Infinity;
+  for (const run of domain.conditions) {
+    const away = run.map((value, k) => (value - at[k]) / domain.width[k]), distance = Math.hypot(...away);
+    if (distance < least) { least = distance; best = { run, away: away.map(Math.abs) }; }
+  }
+  const most = best.away.indexOf(Math.max(...best.away)), place = domain.names.map((name, k) => `${name}=${general(best.run[k], 4)}`).join(", ");
+  return `the nearest run is at ${place}${domain.names.length > 1 ? `, ${percent(best.away[most])} of the range of ${domain.names[most]} away` : ""}`;
+}
+
+function percent(share) { return `${roundedToEven(100 * share)}%`; }
+
+function roundedToEven(value) { const floor = Math.floor(value), rest = value - floor; return rest > 0.5 || (rest === 0.5 && floor % 2) ? floor + 1 : floor; }
+
+// As Python writes a number with %g.
+function general(value, digits = 6) {
+  if (value === 0 || !isFinite(value)) return value === 0 ? "0" : value > 0 ? "inf" : value < 0 ? "-inf" : "nan";
+  const [mantissa, power] = value.toExponential(digits - 1).split("e"), exponent = Number(power);
+  if (exponent >= -4 && exponent < digits) return String(Number(value.toPrecision(digits)));
+  return `${Number(mantissa)}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+}
