@@ -5,7 +5,7 @@
 FROM python:3.11-slim AS build
 WORKDIR /source
 COPY requirements requirements
-RUN python -m venv /opt/sureflow && /opt/sureflow/bin/pip install --no-cache-dir --require-hashes --requirement requirements/test.txt
+RUN python -m venv /opt/sureflow && /opt/sureflow/bin/pip install --no-cache-dir --require-hashes --requirement requirements/serve.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
 RUN /opt/sureflow/bin/pip install --no-cache-dir --no-deps --no-build-isolation .

@@ -61,6 +61,8 @@ lock:
 		--group build pyproject.toml --output-file requirements/core.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 		--all-extras --group test pyproject.toml --constraint requirements/core.txt --output-file requirements/test.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+		--extra serve --group build pyproject.toml --constraint requirements/core.txt --output-file requirements/serve.txt
 
 clean:
 	rm -rf $(VENV)

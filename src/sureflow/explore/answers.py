@@ -1,5 +1,7 @@
 """A trained model as a numeric program: mean and calibrated bars in physical units."""
 
+import numpy as np
+
 from sureflow.errors import SureflowError
 from sureflow.explore.bar_forms import calibrated_bars, quantity_bars_of
 from sureflow.explore.closed_forms import FORMS, Form, weights_of
@@ -9,6 +11,8 @@ from sureflow.explore.transforms import PAGE_STREAMS, TRANSFORMS, FieldUnits
 from sureflow.models.contract import typical_distance
 from sureflow.surrogate.model import Surrogate
 from sureflow.surrogate.space import MovingGeometry
+
+LOWEST = -1e300  # where a field has no floor
 
 
 def has_closed_form(surrogate: Surrogate) -> bool:
@@ -76,6 +80,9 @@ def _physical(surrogate: Surrogate, mean: Value, units: FieldUnits) -> tuple[Val
     """The mean in physical units, and the physical size of a small step of the normalized field."""
     standard, constant = surrogate.predictor.normalizer.fields, mean.program.constant
     scaled = mean * constant(standard.std) + constant(standard.mean)
+    floors = surrogate.predictor.floors
+    if floors:
+        scaled = scaled.at_least(constant(np.array([LOWEST if floor is None else floor for floor in floors])))
     factor = units.factor
     if not units.logarithmic.any():
         return scaled * factor, factor * constant(standard.std)
