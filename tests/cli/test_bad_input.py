@@ -51,7 +51,10 @@ from sureflow.data.store import open_store
         ("curve nowhere.zarr --models interpolation,interpolation", "models 'interpolation,interpolation' names one"),
         ("curve nowhere.zarr --sizes 4,many", "sizes '4,many' must be positive whole numbers"),
         ("curve nowhere.zarr --sizes 0", "sizes '0' must be positive whole numbers"),
-        ("study --preset qick", "preset 'qick' is not one of family, full, paper, quick; did you mean quick?"),
+        (
+            "study --preset qick",
+            "preset 'qick' is not one of family, methods, nearest, paper, quick; did you mean quick?",
+        ),
         ("report nowhere", "nowhere"),
     ],
 )

@@ -37,7 +37,8 @@ def test_values_and_deviations_are_those_of_scikit_learn():
     found, bars = fitted(asked)
     facts, shift = fitted.facts, float(fitted.process.mean[0, 0])
     np.testing.assert_allclose(found, facts.shift + facts.scale * (shift + size * mean), rtol=1e-6)
-    np.testing.assert_allclose(bars, facts.scale * abs(size) * np.sqrt(std**2 + noise), rtol=1e-4)
+    # Beside a prior as wide as that of constant and slopes, scikit-learn's small variances lose digits.
+    np.testing.assert_allclose(bars, facts.scale * abs(size) * np.sqrt(std**2 + noise), rtol=1e-4, atol=1e-5)
 
 
 def test_leave_one_out_errors_are_those_of_refits_by_scikit_learn():

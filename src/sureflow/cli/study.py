@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 def study(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the study.")] = Path("study"),
-    preset: Annotated[str, typer.Option(help="quick, paper, full, family, or a TOML file of your own.")] = "quick",
+    preset: Annotated[
+        str, typer.Option(help="quick, paper, methods, nearest, family, or a TOML file of your own.")
+    ] = "quick",
     overwrite: Annotated[
         bool,
         typer.Option(

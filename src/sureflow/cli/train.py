@@ -22,15 +22,20 @@ def train(
     model: Annotated[
         str | None,
         typer.Option(
-            help="interpolation, pod-gp, pod-deeponet, deeponet or your own; by default what leaving runs out prefers."
+            help="interpolation, pod-gp, pod-deeponet, nbf, deeponet, fno, neural-process or your own; by default what leaving "
+            "runs out prefers."
         ),
     ] = None,
     scaling: Annotated[
         str | None,
-        typer.Option(help="none, freestream, log-density or your own; by default freestream if the runs allow it."),
+        typer.Option(
+            help="none, freestream, similarity, nondimensional, log-density or your own; by default freestream if the runs "
+            "allow it."
+        ),
     ] = None,
     uq: Annotated[
-        str | None, typer.Option(help="Error bars of a deeponet: deterministic, mve, evidential or ensemble.")
+        str | None,
+        typer.Option(help="Error bars of networks: deterministic, mve, evidential, mixture, ensemble or dropout."),
     ] = None,
     hold_out: Annotated[
         str | None,

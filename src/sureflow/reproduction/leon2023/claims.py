@@ -170,6 +170,6 @@ CLAIMS = (
         "appendix C",
         f"largest over smallest in-domain error under {criteria.INDIFFERENT:g}, miscalibration areas within 0.05",
         criteria.lambda_matters_little,
-        needs="evidential models with several λ, which the full preset trains",
+        needs="evidential models with several λ, which the preset methods trains",
     ),
 )
