@@ -74,10 +74,10 @@ def write_list(folder):
     return "list.csv"
 
 
-def test_runs_that_are_not_flights_have_no_quantities(run, pulses):
+def test_runs_that_are_not_flights_have_their_own_numbers_alone(run, pulses):
     lines = run("predict", pulses, "angle=1.1", "thickness=0.41").out.splitlines()
     assert lines[:2] == ["inside the training domain", "error bars: uncalibrated: the model's own"]
-    assert [line.split()[0] for line in lines[2:]] == ["p", "T"]
+    assert [line.split()[0] for line in lines[2:]] == ["p", "T", "drag", "+-"]
     assert re.search(r"p +\S+\.\.\S+ Pa, standard deviation \S+ on average", lines[2])
 
 

@@ -109,7 +109,7 @@ def test_wrong_keywords_are_explained():
     with pytest.raises(SureflowError, match=r"model.name='interpolatoin' .* did you mean interpolation\?"):
         fit(runs, "interpolatoin")
     with pytest.raises(SureflowError, match=r"train is for networks, and model\.name is auto"):
-        fit(runs, train={"epochs": 3})
+        fit(runs, "auto", train={"epochs": 3})
     with pytest.raises(SureflowError, match="scaling='freestream' needs the free stream of every run"):
         fit(runs, "interpolation", scaling="freestream")
 
