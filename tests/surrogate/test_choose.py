@@ -10,7 +10,7 @@ import synthetic
 from sureflow.errors import SureflowError
 from sureflow.models import Capabilities, FittedModel, InterpolationSettings, ModelSettings, PodGPSettings
 from sureflow.predictive import Predictive
-from sureflow.surrogate.choose import compare, comparison_folds
+from sureflow.surrogate.choose import compare, comparison_folds, comparison_sides
 from sureflow.surrogate.learning import learn
 from sureflow.surrogate.specification import ComparisonSettings, Specification
 from sureflow.train import Networks
@@ -66,7 +66,8 @@ def comparison():
 def test_the_best_of_the_candidates_is_chosen(comparison):
     rows = comparison.rows()
     assert [row["model"] for row in rows] == ["pod-gp", "interpolation"]
-    assert [row["chosen"] for row in rows] == [row["mae"] == min(other["mae"] for other in rows) for row in rows]
+    scores = [np.sqrt(row["mae"] * row["mae_beyond"]) for row in rows if row["mae_beyond"]]
+    assert [row["chosen"] for row in rows if row["mae_beyond"]] == [score == min(scores) for score in scores]
     assert comparison.settings == next(
         model for model, row in zip(SETTINGS.candidates, rows, strict=True) if row["chosen"]
     )
@@ -95,7 +96,9 @@ def test_who_cannot_win_is_dropped_and_the_best_runs_to_the_end():
     assert found.settings == candidates[1]
     assert folds["shifted-0"] == found.folds
     assert folds["shifted-30"] < found.folds
-    assert [ShiftedSettings.fits.count(shift) for shift in (0.0, 30.0)] == [*folds.values()][::-1]
+    sides = len(comparison_sides(synthetic.runs()))
+    fits = [ShiftedSettings.fits.count(shift) for shift in (0.0, 30.0)]
+    assert fits == [folds["shifted-0"] + sides, folds["shifted-30"]]
 
 
 def test_the_race_chooses_what_the_whole_comparison_would():
@@ -132,7 +135,23 @@ def test_progress_is_told():
 def test_scalings_are_compared_as_models_are():
     found = compare(synthetic.runs(), ComparisonSettings((InterpolationSettings(),)), ("none", "freestream"))
     assert [candidate.scaling for candidate in found.candidates] == ["none", "freestream"]
-    assert found.scaling == min(found.candidates, key=lambda candidate: candidate.mae).scaling
+    assert found.scaling == min(found.candidates, key=lambda candidate: candidate.score).scaling
+
+
+def test_sides_left_out_are_those_of_refits():
+    runs = synthetic.runs()
+    sides = comparison_sides(runs)
+    assert [int(side.left_out.sum()) for side in sides] == [5, 5, 5, 5]
+    found = compare(runs, ComparisonSettings((InterpolationSettings(),)), "freestream").candidates[0]
+    errors, scale = [], runs.array().std(axis=(0, 2))
+    for side in sides:
+        model = learn(runs.select(~side.left_out), Specification(InterpolationSettings(), "freestream"))
+        unseen = runs.select(side.left_out)
+        missed = np.abs(model.raw_predictive(unseen.parameters).mean - unseen.array()).mean(axis=2) / scale
+        errors += missed.mean(axis=1).tolist()
+    # A refit also normalizes the inputs by its own runs, to which a whole side is missing.
+    np.testing.assert_allclose(found.mae_beyond, np.mean(errors), rtol=0.1)
+    assert comparison_sides(runs.select(np.arange(25) < 5)) == []
 
 
 def test_what_is_learned_besides_the_fields_is_judged_by_refits():

@@ -1,7 +1,7 @@
 """Which model suits these runs best: cross-validation over the runs decides."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -31,6 +31,7 @@ Progress = Callable[[int, int, str], None]  # fits done, fits in all, what is fi
 MATTERS = 0.1
 UNLIKELY = 2.0
 FEWEST_TO_JUDGE = 8  # runs left out
+SIDE = 0.1  # of a parameter's range, that a side of it is wide
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ class Candidate:
     """What cross-validation found of one model.
 
     `mae` is the mean absolute error of predictions of runs left out, in the space of the metrics: physical values
-    normalized with mean and standard deviation of all training runs, the same for every model and scaling. `folds` is how
-    many of the folds it took part in before it was dropped.
+    normalized with mean and standard deviation of all training runs, the same for every model and scaling. `mae_beyond` is
+    that of runs at the sides of the parameters' ranges, left out side by side; None where that leaves too few runs, or for who
+    was dropped before. `folds` is how many of the folds it took part in before it was dropped.
     """
 
     model: str
@@ -49,6 +51,12 @@ class Candidate:
     mae_by_variable: tuple[float, ...]
     folds: int
     seconds: float
+    mae_beyond: float | None = None
+
+    @property
+    def score(self) -> float:
+        """What the choice goes by: users ask beyond the runs as well, and who interpolates best may extrapolate badly."""
+        return self.mae if self.mae_beyond is None else float(np.sqrt(self.mae * self.mae_beyond))
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,7 @@ class Comparison:
     def rows(self) -> tuple[dict[str, Any], ...]:
         """Plain values, for provenance."""
         whole = [candidate for candidate in self.candidates if candidate.folds == self.folds]
-        best = min(whole, key=lambda candidate: candidate.mae)
+        best = min(whole, key=lambda candidate: candidate.score)
         return tuple(asdict(candidate) | {"chosen": candidate is best} for candidate in self.candidates)
 
 
@@ -75,6 +83,7 @@ class _Racer:
     scaling: str
     errors: list[Float[np.ndarray, "case variable"]] = field(default_factory=list)
     seconds: float = 0.0
+    beyond: float | None = None
 
     @property
     def spec(self) -> Specification:
@@ -100,7 +109,7 @@ class _Racer:
     def candidate(self) -> Candidate:
         by_variable = tuple(np.concatenate(self.errors).mean(axis=0).tolist())
         title, uq = self.model.title, self.model.uq
-        return Candidate(title, uq, self.scaling, self.mae, by_variable, len(self.errors), self.seconds)
+        return Candidate(title, uq, self.scaling, self.mae, by_variable, len(self.errors), self.seconds, self.beyond)
 
 
 def compare(
@@ -109,13 +118,13 @@ def compare(
     scalings: str | Sequence[str],
     on_fit: Progress = lambda done, total, model: None,
 ) -> Comparison:
-    """Every candidate with every scaling, by K folds over the runs.
+    """Every candidate with every scaling, by K folds over the runs, and by the runs at the sides of their ranges.
 
     A model that leaves runs out in closed form is fitted once, to all runs. The others are fitted again in each fold, with
     scaling, normalizer and basis, side by side, one a core; who cannot win any more is dropped after a fold.
     """
     runs.require_trainable()
-    folds, space = comparison_folds(runs, settings), Standard.of_fields(runs)
+    folds, sides, space = comparison_folds(runs, settings), comparison_sides(runs), Standard.of_fields(runs)
     names = (scalings,) if isinstance(scalings, str) else scalings
     racers = [_Racer(model, name) for name in names for model in settings.candidates if suits(model, name, runs)]
     if not racers:
@@ -132,13 +141,16 @@ def compare(
                 done += 1
                 on_fit(done, total, racer.model.title)
 
-        each(lambda racer: racer.errors.extend(_errors_at_once(runs, racer.spec, folds, space)), at_once, total)
+        each(lambda racer: _judge_at_once(racer, runs, folds, sides, space), at_once, total)
         for number, fold in enumerate(folds):
             total = done + (len(folds) - number) * len(running)
             each(lambda racer, fold=fold: racer.errors.append(_errors(runs, racer.spec, fold, space)), running, total)
             best = min((*running, *at_once), key=lambda racer: racer.mae)
             running = [racer for racer in running if racer is best or not racer.is_hopeless(best)]
-    winner = min((racer for racer in racers if len(racer.errors) == len(folds)), key=lambda racer: racer.mae)
+        for racer in running:
+            racer.beyond = _mean(_errors(runs, racer.spec, side, space) for side in sides)
+    finished = [racer for racer in racers if len(racer.errors) == len(folds)]
+    winner = min(finished, key=lambda racer: racer.candidate().score)
     return Comparison(tuple(racer.candidate() for racer in racers), winner.model, winner.scaling, len(folds))
 
 
@@ -159,6 +171,30 @@ def suits(model: ModelSettings, scaling: str, runs: Runs) -> bool:
     if needs.needs_wall_layer and not (scaling == SimilarityScaling.name and has_wall_layer(runs)):
         return False
     return runs.topology.shape is not None or not needs.needs_structured_mesh
+
+
+def _judge_at_once(racer: _Racer, runs: Runs, folds: Sequence[Fold], sides: Sequence[Fold], space: Standard) -> None:
+    found = _errors_at_once(runs, racer.spec, [*folds, *sides], space)
+    racer.errors.extend(found[: len(folds)])
+    racer.beyond = _mean(found[len(folds) :])
+
+
+def _mean(errors: Iterable[Float[np.ndarray, "_ variable"]]) -> float | None:
+    """Over all runs and variables; None of nothing."""
+    found = list(errors)
+    return float(np.concatenate(found).mean()) if found else None
+
+
+def comparison_sides(runs: Runs) -> list[Fold]:
+    """The runs at either end of the range of every parameter, where enough others are left that vary in it."""
+    parameters, found = runs.parameters, []
+    for column in parameters.T:
+        low, width = column.min(), np.ptp(column)
+        for mask in (column < low + SIDE * width, column > low + (1.0 - SIDE) * width):
+            enough = (~mask).sum() >= fewest_to_fit(parameters.shape[1]) + 1
+            if width > 0 and enough and np.ptp(column[~mask]) > 0:
+                found.append(Fold(mask, mask))
+    return found
 
 
 def _errors_at_once(
