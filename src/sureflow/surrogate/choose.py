@@ -193,7 +193,7 @@ def comparison_sides(runs: Runs) -> list[Fold]:
         for mask in (column < low + SIDE * width, column > low + (1.0 - SIDE) * width):
             enough = (~mask).sum() >= fewest_to_fit(parameters.shape[1]) + 1
             if width > 0 and enough and np.ptp(column[~mask]) > 0:
-                found.append(Fold(mask, mask))
+                found.append(Fold(mask))
     return found
 
 
