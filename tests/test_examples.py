@@ -6,6 +6,7 @@ import re
 import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sureflow.heads import MVE, Deterministic, Evidential
@@ -61,6 +62,21 @@ def test_the_quickstart(tmp_path, monkeypatch, capsys):
         abs(namespace["model"].quantities(mach=25, altitude_km=46).drag_coefficient_pressure.item() / drag - 1) < 0.05
     )
     assert dict(solved.sizes)["i"] == 16
+
+
+def test_files_of_ones_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    notebook = json.loads((EXAMPLES / "own_files.ipynb").read_text())
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    namespace: dict = {}
+    results = [shown(cell, namespace) for cell in cells]
+    assert results[0] == len(namespace["runs"]) == 20
+    assert namespace["runs"].is_moving
+    field = namespace["field"]
+    expected = 1e5 * (1 + 3.2 * 0.05 * np.sin(2 * np.pi * field.x) * np.exp(-3 * field.y))
+    assert abs(field.p / expected - 1).max() < 1e-3
+    assert set(results[-2].cell_data) >= {"p", "p_std", "p_interval90", "T"}
+    assert 0.9 < results[-1] <= 1.0
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ LAYERS = [
     {"train"},
     {"uq"},
     {"surrogate"},
-    {"evaluate", "campaign", "export", "explore"},
+    {"evaluate", "campaign", "export", "explore", "openmdao"},
     {"report", "acquire"},
     {"study", "serve"},
     {"reproduction"},

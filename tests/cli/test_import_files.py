@@ -20,7 +20,17 @@ def test_import_train_predict_paraview(run, tmp_path):
     run("import", "--config", "runs.import.toml", "-o", "again.zarr")
     run("train", "runs.zarr", "-o", "model", "--model", "interpolation")
     run("predict", "model", "mach=2.5", "angle=4", "-o", "field.vtu")
-    assert np.isfinite(pyvista.read("field.vtu").active_scalars).all()
+    assert np.isfinite(pyvista.read("field.vtu").cell_data["p_std"]).all()
+    (tmp_path / "conditions.csv").write_text("mach,angle\n2.5,4\n3.5,6\n")
+    run("predict", "model", "--conditions", "conditions.csv", "-o", "sweep.pvd")
+    assert pyvista.get_reader("sweep.pvd").time_values == [0.0, 1.0]
+    assert (
+        "100.0% of cases/M2_a0.vtu lies in"
+        in run("predict", "model", "mach=2.5", "angle=4", "--on", "cases/M2_a0.vtu").out
+    )
+    run("runs", "export", "runs.zarr", "-o", "one.vtkhdf", "--run", "4")
+    x, y, _ = pyvista.read("one.vtkhdf").cell_centers().points.T
+    np.testing.assert_allclose(pyvista.read("one.vtkhdf").cell_data["p"], vtk_cases.pressure(x, y, 3.0, 5.0), rtol=1e-6)
 
 
 def test_what_is_refused(refused, tmp_path):

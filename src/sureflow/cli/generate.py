@@ -27,6 +27,10 @@ def generate(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Recompute runs that did not converge or cannot be read.")
     ] = False,
+    export: Annotated[
+        Path | None,
+        typer.Option(help="Also write the converged runs to this file for ParaView or others: .pvd, .nc, ..."),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Delete an existing store and start afresh.")] = False,
 ) -> None:
     """Compute a campaign of runs; it can be resumed.
@@ -54,6 +58,12 @@ def generate(
             raise
     found = f" ({standing.found} were there already)" if standing.found else ""
     out.print(f"{store}: {standing.finished} of {standing.total} runs{found}: {tally(standing)}", markup=False)
+    if export is not None:
+        from sureflow.data.store import open_runs
+        from sureflow.export.exporters import write_runs_to
+
+        write_runs_to(open_runs(store), export, overwrite=overwrite)
+        out.print(f"{export}: the converged runs", markup=False)
     if standing.counts[Status.CONVERGED] < standing.total:
         out.print(f"Runs that did not converge are kept and marked; `sureflow info {store}` names them", markup=False)
 

@@ -36,7 +36,13 @@ def import_files(
         list[str] | None, typer.Option(help="Block, zone or patch to take instead of the whole flow; repeatable.")
     ] = None,
     location: Annotated[str, typer.Option(help="Where fields are kept: cells, points, or auto.")] = "auto",
-    mesh: Annotated[str, typer.Option(help="Mesh of the runs: shared, moving, or auto.")] = "auto",
+    mesh: Annotated[
+        str, typer.Option(help="Mesh of the runs: shared, moving, resampled (onto one mesh), or auto.")
+    ] = "auto",
+    reference: Annotated[
+        Path | None, typer.Option(help="File whose mesh all runs are brought onto; by default the first run.")
+    ] = None,
+    interpolation: Annotated[str, typer.Option(help="With resampled meshes: linear or conservative.")] = "linear",
     config: Annotated[
         Path | None, typer.Option(help="TOML with these settings, as an import writes it beside its store.")
     ] = None,
@@ -64,6 +70,8 @@ def import_files(
         "blocks": block or None,
         "location": None if location == "auto" else location,
         "mesh": None if mesh == "auto" else mesh,
+        "reference": None if reference is None else str(reference),
+        "interpolation": None if interpolation == "linear" else interpolation,
     }
     given = {name: value for name, value in given.items() if value}
     if output is None and not dry_run:

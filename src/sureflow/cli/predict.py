@@ -25,7 +25,8 @@ def predict(
         list[str] | None, typer.Argument(help="The parameters of a condition, as in mach=25 altitude_km=46.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File for the fields: .nc, .zarr, .csv, .vts, .vtu or .png.")
+        Path | None,
+        typer.Option("--output", "-o", help="File for the fields: .vtu, .vts, .vtkhdf, .pvd, .nc, .zarr, .csv, .png."),
     ] = None,
     mach: Annotated[float | None, typer.Option(help="Mach number: short for mach=...")] = None,
     altitude: Annotated[float | None, typer.Option(help="Altitude in km: short for altitude_km=...")] = None,
@@ -36,6 +37,9 @@ def predict(
     surface: Annotated[
         Path | None,
         typer.Option(help="File for pressure, heat flux and shear along the body: .csv, .nc or .zarr."),
+    ] = None,
+    on: Annotated[
+        Path | None, typer.Option(help="Mesh to predict on instead of that of the runs, such as other.vtu.")
     ] = None,
     extrapolate: Annotated[
         bool, typer.Option("--extrapolate", help="Also predict where the error bars are not known to hold.")
@@ -78,7 +82,12 @@ def predict(
     if points is not None:
         located = np.column_stack(list(read_table(points, surrogate.header.axes).values()))
     answer = surrogate.answer(asked, located, extrapolate=extrapolate)
-    if write is not None:
+    if on is not None:
+        elsewhere = surrogate.predict(on=on, extrapolate=extrapolate, **table)
+        out.print(f"{elsewhere['inside_mesh'].mean().item():.1%} of {on} lies in the mesh of the runs", markup=False)
+        if write is not None:
+            write(elsewhere)
+    elif write is not None:
         write(labelled_prediction(surrogate, answer, located, single=conditions is None))
     if write_surface is not None:
         write_surface(surrogate.surface(extrapolate=extrapolate, **table))

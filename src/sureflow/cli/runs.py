@@ -59,6 +59,27 @@ def split(
         print(f"{store}: {runs}")
 
 
+def export(
+    source: Annotated[Path, typer.Argument(help="A store of runs, or another file of runs (.npz).")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="File for the fields: .pvd, .nc, .zarr or .csv; of one run also .vtu ..."),
+    ],
+    run: Annotated[
+        list[int] | None, typer.Option(help="Number of a run, from 0 on; repeatable. By default all.")
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write runs as files for other programs, such as ParaView."""
+    begin(f"exporting {source}")
+
+    from sureflow.export.exporters import write_runs_to
+    from sureflow.importers import open_file
+
+    chosen = write_runs_to(open_file(source), output, run, overwrite=overwrite)
+    print(f"{output}: {chosen}")
+
+
 def add(store: Store, sources: Sources) -> None:
     """Add runs to a store, either all of them or none.
 

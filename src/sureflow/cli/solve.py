@@ -35,6 +35,10 @@ def solve(
     ] = None,
     mirror: Annotated[bool, typer.Option("--mirror", help="Draw both sides of the axis.")] = False,
     vtk: Annotated[bool, typer.Option("--vtk", help="Also write fields.vts for ParaView (needs pyvista).")] = False,
+    export: Annotated[
+        Path | None,
+        typer.Option(help="Also write the fields to this file: .vtu, .vts, .vtkhdf, .nc, .zarr, .csv or .png."),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON; files are written only with --output.")
     ] = False,
@@ -51,11 +55,13 @@ def solve(
 
     begin(f"solving for Mach {mach:g} at {altitude:g} km")
 
+    from sureflow.export.exporters import writer
     from sureflow.export.vtk import require_pyvista
     from sureflow.report.solution_files import summary_text
 
     if vtk:
         require_pyvista()
+    write_export = None if export is None else writer(export, overwrite=overwrite)
     if folder:
         refuse_to_overwrite(folder, overwrite=overwrite)
     solution = follow(mach, altitude, given, start_from, quiet=as_json)
@@ -63,6 +69,8 @@ def solve(
         print(summary_text(solution))
     if folder:
         write(folder, solution, overwrite=overwrite, mirror=mirror, vtk=vtk)
+    if write_export:
+        write_export(solution.to_xarray())
     if not as_json:
         print_summary(solution, folder)
     if solution.convergence.status != "converged":

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field
 
+from sureflow.data.declared import DeclaredQuantity
 from sureflow.data.schema import first_difference
 from sureflow.data.streams import STREAMS, Conditions, StreamSource
 from sureflow.errors import SureflowError
@@ -34,7 +35,7 @@ RESERVED = frozenset(
         "cell_types",
         "cell_of_mesh",
     }
-    | {"extrapolation", "points", "extrapolate", "verdict", "bars"}
+    | {"extrapolation", "points", "on", "inside_mesh", "extrapolate", "verdict", "bars"}
 )
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 
@@ -103,9 +104,12 @@ class Header:
     location: Literal["cells", "points"] = "cells"
     stream: Annotated[StreamSource, STREAMS] | None = None
     made_by: PlainValues = Field(default_factory=dict)
+    quantities: tuple[DeclaredQuantity, ...] = ()
 
     def __post_init__(self) -> None:
         refuse_names(self)
+        for quantity in self.quantities:
+            quantity.require_fit(self.names, len(self.axes))
         for name in self.stream.columns.values() if self.stream else ():
             if name not in self.parameter_names:
                 raise SureflowError(

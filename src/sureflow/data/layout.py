@@ -12,12 +12,13 @@ from numpy.typing import DTypeLike
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from sureflow.data.header import Header
-from sureflow.data.meshes import Geometry, Points, Topology
+from sureflow.data.meshes import Geometry, Points, Topology, patch_arrays
 from sureflow.data.schema import SCHEMA, SCHEMA_VERSION, Status
 from sureflow.validation import plain
 
 CELLS = ("connectivity", "offsets", "types")
 BODY_FITTED_ARRAY = "body_fitted"
+PATCH = "patch."  # what the names of arrays of patches begin with
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Contents:
     described: Mapping[str, Points] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     dtype: DTypeLike = "float64"
+    own_points: int = 0  # points of its own mesh that every run brings besides
 
 
 def create_array(
@@ -84,10 +86,16 @@ def write_contents(path: Path, contents: Contents) -> None:
         for name in CELLS:
             values = getattr(contents.topology.cells, name)
             array(name, ("corner" if name == "connectivity" else name,), values.shape, values.dtype)[:] = values
+    for name, values in patch_arrays(contents.topology.patches).items():
+        array(f"{PATCH}{name}", (f"{PATCH}{name}",), values.shape, values.dtype)[:] = values
     for points in contents.described.values():
         array(BODY_FITTED_ARRAY, ("point", "coordinate"), points.shape)[:] = points
     fields = named(header.fields)
     array("fields", ("case", "variable", "point"), (cases, len(header.fields), n_points), contents.dtype, **fields)
+    if contents.own_points:
+        array("own_points", ("case", "sample", "axis"), (cases, contents.own_points, len(header.axes)))
+        shape = (cases, len(header.fields), contents.own_points)
+        array("own_fields", ("case", "variable", "sample"), shape, contents.dtype)
     if header.numbers:
         array("numbers", ("case", "number"), (cases, len(header.numbers)), **named(header.numbers))
     create_status(group, cases)

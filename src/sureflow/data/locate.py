@@ -32,7 +32,16 @@ class Stencil:
 
 
 def locate(points: Points, geometry: Geometry, topology: Topology, location: str) -> Stencil:
-    """How to interpolate to points, which must lie inside the mesh.
+    """How to interpolate to points, which must lie inside the mesh."""
+    stencil, inside = locate_inside(points, geometry, topology, location)
+    _require_inside(points, inside)
+    return stencil
+
+
+def locate_inside(
+    points: Points, geometry: Geometry, topology: Topology, location: str, reach: float = REACH
+) -> tuple[Stencil, Bool[np.ndarray, " point"]]:
+    """How to interpolate to points, and which of them lie inside the mesh; what is answered for the others means nothing.
 
     In a structured block of two dimensions: bilinear between values, and linearly continued over the outermost half cells.
     Elsewhere by moving least squares: the linear function that best fits the nearest values, the nearer the better.
@@ -41,9 +50,11 @@ def locate(points: Points, geometry: Geometry, topology: Topology, location: str
     shape = topology.values_shape(location)
     if geometry.nodes is None or shape is None or len(shape) != 2 or points.shape[1] != 2 or min(shape) < 2:
         cells = topology.cells if topology.shape is None else block_cells(topology.shape)
-        return _least_squares(points, geometry, cells, location)
+        return _least_squares(points, geometry, cells, location, reach)
     index = node_index(geometry, topology, points)
-    return _bilinear(index - 0.5 if location == "cells" else index, shape)
+    inside = np.isfinite(index[:, 0])
+    index = np.where(inside[:, None], index, 0.0)
+    return _bilinear(index - 0.5 if location == "cells" else index, shape), inside
 
 
 def require_points(points: np.ndarray, n_axes: int) -> None:
@@ -57,7 +68,7 @@ def require_points(points: np.ndarray, n_axes: int) -> None:
 
 
 def node_index(geometry: Geometry, topology: Topology, points: Points) -> Float[np.ndarray, "point 2"]:
-    """Fractional (j, i) of the points among the nodes of a structured block.
+    """Fractional (j, i) of the points among the nodes of a structured block; NaN for those outside.
 
     Each cell is cut into two triangles, in which j and i are linear.
     """
@@ -75,7 +86,6 @@ def node_index(geometry: Geometry, topology: Topology, points: Points) -> Float[
     held = held[depth[held] >= -EDGE]
     index = np.full((len(points), 2), np.nan)
     index[np.tile(which, 2)[held]] = np.concatenate(places)[held]
-    _require_inside(points, np.isfinite(index[:, 0]))
     return index
 
 
@@ -127,7 +137,9 @@ def _bilinear(index: Float[np.ndarray, "point 2"], shape: tuple[int, ...]) -> St
     return Stencil(np.stack(flat, axis=1), np.stack(weight, axis=1))
 
 
-def _least_squares(points: Points, geometry: Geometry, cells: Cells | None, location: str) -> Stencil:
+def _least_squares(
+    points: Points, geometry: Geometry, cells: Cells | None, location: str, reach: float
+) -> tuple[Stencil, Bool[np.ndarray, " point"]]:
     """The linear function that fits the values around the nearest one, weighted by 1/r^2.
 
     Distances are in standard deviations of the neighbors, so that cells that are a thousand times longer than high make no
@@ -138,14 +150,14 @@ def _least_squares(points: Points, geometry: Geometry, cells: Cells | None, loca
     distance, nearest = map(np.asarray, tree.query(points))
     index, exists = _nearest(tree, nearest) if cells is None else _adjacent(cells, nearest, location, len(known))
     spread = np.where(exists, np.linalg.norm(known[index] - known[nearest][:, None], axis=2), 0.0)
-    _require_inside(points, distance <= REACH * spread.max(axis=1))
+    inside = distance <= reach * spread.max(axis=1)
     offset = _whitened(known[index] - points[:, None], exists)
     near = exists / ((offset**2).sum(axis=2) + 1e-12)  # all but infinite at a value, which is then met
     basis = np.concatenate([np.ones((*index.shape, 1)), offset], axis=2)
     moments = np.einsum("pnb,pn,pnc->pbc", basis, near, basis)
     # Values on a line or in a plane fix no slope across it: the pseudoinverse takes none.
     first = np.linalg.pinv(moments, rcond=1e-10, hermitian=True)[:, 0]
-    return Stencil(index, np.einsum("pb,pnb,pn->pn", first, basis, near))
+    return Stencil(index, np.einsum("pb,pnb,pn->pn", first, basis, near)), inside
 
 
 def _nearest(tree: KDTree, values: Int[np.ndarray, " point"]) -> tuple[Neighbors, Exist]:

@@ -1,8 +1,8 @@
 """Meshes of runs: how cells are connected (shared by all runs), and where points and nodes lie (shared, or of each run)."""
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -35,13 +35,27 @@ class Cells:
 
 
 @dataclass(frozen=True)
+class Patch:
+    """A part of the boundary: its faces between nodes of the mesh, and the cell behind each of them."""
+
+    faces: Cells
+    owners: Int[np.ndarray, " cell"]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Patch) and self.faces == other.faces and np.array_equal(self.owners, other.owners)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
 class Topology:
     """How points hang together: a structured block of so many cells (`shape`, slowest index first; the wall is first where
-    there is one), unstructured cells, or nothing but points.
+    there is one), unstructured cells, or nothing but points. `patches` are named parts of the boundary, where known.
     """
 
     shape: tuple[int, ...] | None = None
     cells: Cells | None = None
+    patches: Mapping[str, Patch] = field(default_factory=dict)
 
     @property
     def kind(self) -> Literal["structured", "unstructured", "points"]:
@@ -60,6 +74,24 @@ class Topology:
         if self.shape is None:
             return None
         return self.shape if location == "cells" else tuple(n + 1 for n in self.shape)
+
+
+def patch_arrays(patches: Mapping[str, Patch]) -> dict[str, np.ndarray]:
+    """The arrays of patches by the name of the patch and what they are, as files keep them."""
+    return {
+        f"{name}.{part}": np.asarray(array)
+        for name, patch in patches.items()
+        for part, array in (*vars(patch.faces).items(), ("owners", patch.owners))
+    }
+
+
+def patches_from(arrays: Mapping[str, np.ndarray]) -> dict[str, Patch]:
+    """Patches from what `patch_arrays` gave."""
+    grouped: dict[str, dict[str, np.ndarray]] = {}
+    for key, array in arrays.items():
+        name, _, part = key.rpartition(".")
+        grouped.setdefault(name, {})[part] = array
+    return {name: Patch(owners=parts.pop("owners"), faces=Cells(**parts)) for name, parts in grouped.items()}
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from sureflow.data.disk import DamagedStoreError, explain_reading
 from sureflow.data.header import Header
 from sureflow.data.meshes import Geometry, Points, Topology
+from sureflow.data.resampling import OwnValues, Resampling
 from sureflow.data.schema import Status
 from sureflow.data.sources import Run
 
@@ -50,6 +51,18 @@ class StoreReader(ABC):
     @cached_property
     def _shared(self) -> Geometry:
         return self.read_geometry(None)
+
+    def read_resampling(self) -> Resampling | None:
+        """How well runs on different meshes were brought onto this one, if they were."""
+        return None
+
+    @property
+    def has_own_values(self) -> bool:
+        """Whether runs have fields at points of their own meshes besides."""
+        return False
+
+    def own_values(self, case: int) -> OwnValues:
+        raise NotImplementedError
 
     @property
     @abstractmethod

@@ -18,16 +18,18 @@ from jaxtyping import Float
 
 from sureflow.data.disk import KEPT, explain_reading, explain_writing, flush, read_marks
 from sureflow.data.header import Header
-from sureflow.data.layout import BODY_FITTED_ARRAY, CELLS, Contents, create_status, write_contents
-from sureflow.data.meshes import BODY_FITTED, Cells, Geometry, Points, Topology
+from sureflow.data.layout import BODY_FITTED_ARRAY, CELLS, PATCH, Contents, create_array, create_status, write_contents
+from sureflow.data.meshes import BODY_FITTED, Cells, Geometry, Patch, Points, Topology, patches_from
 from sureflow.data.reader import StoreReader
+from sureflow.data.resampling import RESAMPLING, OwnValues, Resampling, RunValues
 from sureflow.data.schema import SCHEMA_VERSION, Status, first_difference
 from sureflow.errors import Exists, SureflowError
 from sureflow.files import write_atomically
 from sureflow.validation import plain, validated
 
 Fields = Float[np.ndarray, "variable *point"]
-PER_CASE = ("parameters", "fields", "numbers", "points", "nodes")  # status, which is written last, not among them
+# Status, which is written last, is not among them.
+PER_CASE = ("parameters", "fields", "numbers", "points", "nodes", "own_points", "own_fields")
 
 
 class RunStore(StoreReader):
@@ -89,14 +91,19 @@ class RunStore(StoreReader):
         return validated(Header, self.attributes["header"], f"the header of {self.path}")
 
     def read_topology(self) -> Topology:
-        topology = self.attributes["topology"]
+        topology, patches = self.attributes["topology"], self._read_patches()
         if topology["kind"] != "unstructured":
-            return Topology(None if topology["shape"] is None else tuple(topology["shape"]))
+            return Topology(None if topology["shape"] is None else tuple(topology["shape"]), patches=patches)
         arrays = [self.whole(name) for name in CELLS]
         with explain_reading(self.path, "cells"):
             if any((array < 0).any() for array in arrays):
                 raise ValueError("part of them is missing")
-        return Topology(cells=Cells(*arrays))
+        return Topology(cells=Cells(*arrays), patches=patches)
+
+    def _read_patches(self) -> dict[str, Patch]:
+        names = [name for name in self.group.array_keys() if name.startswith(PATCH)]
+        with explain_reading(self.path, "its patches"):
+            return patches_from({name.removeprefix(PATCH): self.whole(name) for name in sorted(names)})
 
     @property
     def is_moving(self) -> bool:
@@ -118,6 +125,32 @@ class RunStore(StoreReader):
                         raise ValueError("part of them is missing")
         return Geometry(**found)
 
+    def read_resampling(self) -> Resampling | None:
+        if RESAMPLING not in self.group:
+            return None
+        return Resampling(self.complete(RESAMPLING), self.complete("coverage"))
+
+    def keep_resampling(self, resampling: Resampling) -> None:
+        """Say how well the runs were brought onto their mesh."""
+        for name, dims in ((RESAMPLING, ("variable", "point")), ("coverage", ("point",))):
+            values = resampling.std if name == RESAMPLING else resampling.coverage
+            with explain_writing(self.path, KEPT):
+                array = (
+                    self.array(name)
+                    if name in self.group
+                    else create_array(self.group, name, dims, values.shape, "float64")
+                )
+                array[:] = values
+
+    @property
+    def has_own_values(self) -> bool:
+        return "own_fields" in self.group
+
+    def own_values(self, case: int) -> OwnValues:
+        """Fields and points of a case on its own mesh."""
+        with explain_reading(self.path, f"the own points of case {case}"):
+            return OwnValues(*(np.asarray(self.array(name)[case]) for name in ("own_fields", "own_points")))
+
     def checksum(self) -> str:
         digest = hashlib.sha256()
         status = self.status()
@@ -133,10 +166,16 @@ class RunStore(StoreReader):
     # Writing
 
     def write(
-        self, case: int, fields: Fields, numbers: Mapping[str, float], status: Status, geometry: Geometry | None = None
+        self,
+        case: int,
+        fields: Fields,
+        numbers: Mapping[str, float],
+        status: Status,
+        geometry: Geometry | None = None,
+        own: OwnValues | None = None,
     ) -> None:
         """Keep a finished case; its status goes last."""
-        self._write_values(case, fields, numbers, status, geometry)
+        self._write_values(case, fields, numbers, status, geometry, own)
         with explain_writing(self.path, KEPT):
             self.array("status")[case] = int(status)
 
@@ -158,12 +197,12 @@ class RunStore(StoreReader):
     def add(
         self,
         parameters: Float[np.ndarray, "case parameter"],
-        runs: Iterable[tuple[Fields, Mapping[str, float], Geometry | None]],
+        runs: Iterable[RunValues],
     ) -> range:
         """Add converged runs: all of them, or none if something interrupts. Nobody else may write to the store meanwhile."""
         cases = self._make_room(parameters)
-        for case, (fields, numbers, geometry) in zip(cases, runs, strict=True):
-            self._write_values(case, fields, numbers, Status.CONVERGED, geometry)
+        for case, run in zip(cases, runs, strict=True):
+            self._write_values(case, run.fields, run.numbers, Status.CONVERGED, run.geometry, run.own)
         with explain_writing(self.path, KEPT):
             converged = _status_chunk(Status.CONVERGED)
             (self.path / "status/c").mkdir(exist_ok=True)
@@ -188,7 +227,13 @@ class RunStore(StoreReader):
         return [name for name in PER_CASE if name in self.group and name not in shared]
 
     def _write_values(
-        self, case: int, fields: Fields, numbers: Mapping[str, float], status: Status, geometry: Geometry | None
+        self,
+        case: int,
+        fields: Fields,
+        numbers: Mapping[str, float],
+        status: Status,
+        geometry: Geometry | None,
+        own: OwnValues | None,
     ) -> None:
         names = [number.name for number in self.header.numbers]
         if sorted(numbers) != sorted(names):
@@ -198,6 +243,8 @@ class RunStore(StoreReader):
             values["numbers"] = np.array([numbers[name] for name in names], float)
         if geometry is not None:
             values |= {"points": geometry.points} | ({} if geometry.nodes is None else {"nodes": geometry.nodes})
+        if own is not None:
+            values |= {"own_points": own.points, "own_fields": own.fields}
         if status is Status.CONVERGED:
             self._require_complete(case, values)
         with explain_writing(self.path, KEPT):

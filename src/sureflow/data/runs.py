@@ -25,6 +25,7 @@ from sureflow.data.meshes import (
     index_coordinates,
     require_mesh,
 )
+from sureflow.data.resampling import Resampling
 from sureflow.data.sources import ArrayFields, FieldSource, JoinedFields, OrderedFields, Run
 from sureflow.data.streams import StreamSource
 from sureflow.errors import SureflowError
@@ -54,6 +55,8 @@ class Runs:
     numbers: Float[np.ndarray, "case number"] | None = None
     described: Mapping[str, Points] = field(default_factory=dict)  # further coordinates, equal in all runs
     left_out: Mapping[str, int] = field(default_factory=dict)
+    resampling: Resampling | None = None  # of runs that were computed on other meshes
+    own: "Runs | None" = None  # the same runs at points of the meshes that they were computed on
 
     def __post_init__(self) -> None:
         require_consistent(self)
@@ -204,6 +207,7 @@ class Runs:
             fields=self.fields.select(chosen),
             geometries=None if geometries is None else lambda case: geometries(int(chosen[case])),
             numbers=None if self.numbers is None else self.numbers[chosen],
+            own=None if self.own is None else self.own.select(chosen),
         )
 
     def split(self, test: float | int = 0.2, seed: int = 0) -> tuple["Runs", "Runs"]:
@@ -243,6 +247,7 @@ class Runs:
             geometries=geometry_of if first.is_moving else None,
             numbers=np.concatenate(numbers) if numbers else None,
             left_out={},
+            own=Runs.join([part.own for part in ordered if part.own]) if all(part.own for part in ordered) else None,
         )
         require_distinct(joined.parameters, joined.parameter_names)
         return joined
@@ -262,6 +267,7 @@ class Runs:
             parameters=self.parameters[:, order("parameters")],
             fields=self.fields if in_order else OrderedFields(self.fields, by_field),
             numbers=None if self.numbers is None else self.numbers[:, order("numbers")],
+            own=None if self.own is None else self.own.ordered_like(replace(header, location="points", numbers=())),
         )
 
     def free_streams(self, cases: Int[np.ndarray, " chosen"] | None = None) -> list[FreeStream] | None:

@@ -3,7 +3,7 @@
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +13,9 @@ from sureflow import scratch
 from sureflow.data.checks import require_distinct
 from sureflow.data.disk import DamagedStoreError, explain_reading, explain_writing, read_marks, refuse_nameless
 from sureflow.data.layout import Contents
-from sureflow.data.meshes import Geometry
+from sureflow.data.meshes import Geometry, Topology
 from sureflow.data.reader import StoreReader
+from sureflow.data.resampling import OwnValues, RunValues
 from sureflow.data.run_store import RunStore
 from sureflow.data.runs import Runs, disagreement
 from sureflow.data.schema import Status
@@ -87,6 +88,8 @@ def converged_runs(store: StoreReader) -> Runs:
         numbers=store.numbers()[used] if store.header.numbers else None,
         described=store.described,
         left_out=_count_left_out(store, status),
+        resampling=store.read_resampling(),
+        own=_own_runs(store, used) if store.has_own_values else None,
     )
     try:
         runs.require_mesh()
@@ -114,8 +117,10 @@ def write_runs(
     making = path.with_name(f".{path.name}.{uuid.uuid4().hex}.making")
     try:
         store = RunStore.create(making, contents_of(runs, versions or {}))
-        for case, (fields, numbers, geometry) in enumerate(_each_run(runs)):
-            store.write(case, fields, numbers, Status.CONVERGED, geometry)
+        for case, run in enumerate(_each_run(runs)):
+            store.write(case, run.fields, run.numbers, Status.CONVERGED, run.geometry, run.own)
+        if runs.resampling is not None:
+            store.keep_resampling(runs.resampling)
         with explain_writing(path):
             put_in_place(making, path, overwrite=overwrite)
     except BaseException:
@@ -150,15 +155,48 @@ def contents_of(runs: Runs, versions: Mapping[str, str]) -> Contents:
         described=runs.described,
         versions=versions,
         dtype=runs.fields.dtype,
+        own_points=0 if runs.own is None else runs.own.n_points,
     )
 
 
-def _each_run(runs: Runs) -> Iterator[tuple[Run, dict[str, float], Geometry | None]]:
+def _each_run(runs: Runs) -> Iterator[RunValues]:
     names = [number.name for number in runs.header.numbers]
     for case in range(len(runs)):
         numbers = [] if runs.numbers is None else runs.numbers[case].tolist()
         geometry = runs.geometry_of(case) if runs.is_moving else None
-        yield runs.fields[case], dict(zip(names, numbers, strict=True)), geometry
+        own = None if runs.own is None else OwnValues(runs.own.fields[case], runs.own.geometry_of(case).points)
+        yield RunValues(runs.fields[case], dict(zip(names, numbers, strict=True)), geometry, own)
+
+
+@dataclass(frozen=True)
+class OwnFields(FieldSource):
+    """The fields of all cases of a store at points of their own meshes."""
+
+    store: StoreReader
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        first = self.store.own_values(0).fields.shape
+        return len(self.store), first[0], first[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.store.dtype
+
+    def __getitem__(self, case: int) -> Run:
+        return self.store.own_values(case).fields
+
+
+def _own_runs(store: StoreReader, used: Int[np.ndarray, " case"]) -> Runs | None:
+    if not len(used):
+        return None
+
+    def geometry_of(case: int) -> Geometry:
+        return Geometry(store.own_values(int(used[case])).points)
+
+    header = replace(store.header, location="points", numbers=())
+    fields = OwnFields(store).select(used)
+    return Runs(header, store.parameters()[used], fields, Topology(), None, geometry_of)
 
 
 def _count_left_out(store: StoreReader, status: Int[np.ndarray, " case"]) -> dict[str, int]:

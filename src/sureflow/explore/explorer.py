@@ -268,7 +268,7 @@ def _lines(surrogate: Surrogate, packing: Packing) -> list[dict[str, Any]]:
 def _quantities(surrogate: Surrogate, packing: Packing) -> dict[str, Any] | None:
     """What is read off the pressure of a perfect gas around a body, on a mesh that all runs share."""
     observer, space = surrogate.observer, surrogate.space
-    if observer is None or observer.gas.model != "perfect" or space.geometry is None:
+    if observer is None or observer.gas is None or observer.gas.model != "perfect" or space.geometry is None:
         return None
     shape, geometry = space.topology.shape, space.geometry
     assert shape is not None

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,14 +14,16 @@ from sureflow.registry import Registry
 if TYPE_CHECKING:
     import xarray
 
+    from sureflow.data.runs import Runs
+
 Exporter = Callable[["xarray.Dataset", Path], None]
 
 # A user's own exporter joins with EXPORTERS.register(".ending", write), where write(dataset, path) makes that file.
 EXPORTERS: Registry[Exporter] = Registry("file ending")
 EXPORTERS.register(".nc", write_netcdf)
 EXPORTERS.later(".png", "sureflow.report.plot")
-EXPORTERS.later(".vts", "sureflow.export.vtk")
-EXPORTERS.later(".vtu", "sureflow.export.vtk")
+for ending in (".vts", ".vtu", ".vtkhdf", ".pvd"):
+    EXPORTERS.later(ending, "sureflow.export.vtk")
 
 WRITTEN_BY = "written_by"  # attribute of what may be replaced
 MESH_DATA = ("connectivity", "offsets", "cell_types")
@@ -54,6 +56,23 @@ def write_dataset(dataset: "xarray.Dataset", path: str | Path, *, overwrite: boo
     writer(Path(path), overwrite=overwrite)(dataset)
 
 
+def write_runs_to(
+    runs: "Runs", path: str | Path, cases: Sequence[int] | None = None, *, overwrite: bool = False
+) -> "Runs":
+    """Write all runs, or some by number, as labelled fields; and say which they are."""
+    import numpy as np
+
+    write = writer(Path(path), overwrite=overwrite)
+    if cases is not None:
+        outside = [case for case in cases if not 0 <= case < len(runs)]
+        if outside:
+            raise SureflowError(f"run {outside[0]} is not there: there are {len(runs)}, counted from 0")
+        runs = runs.select(np.array(cases, int))
+    labelled = runs.to_xarray()
+    write(labelled.isel(case=0) if len(runs) == 1 else labelled)
+    return runs
+
+
 def writer(path: Path, *, overwrite: bool = False) -> Callable[["xarray.Dataset"], None]:
     """What writes fields to `path`; refuses an unknown ending and an existing file before anything is computed."""
     if path.suffix not in EXPORTERS:
@@ -62,20 +81,35 @@ def writer(path: Path, *, overwrite: bool = False) -> Callable[["xarray.Dataset"
     refuse_to_overwrite(path, overwrite=overwrite)
 
     def write(dataset: "xarray.Dataset") -> None:
-        """Beside its place first, so that nothing is lost or half-written."""
+        """In a folder beside its place first, so that nothing is lost or half-written; then with all that belongs to it."""
         place = path.resolve()
-        beside = place.with_name(f".{place.stem}.part{place.suffix}")
+        making = place.with_name(f".{place.name}.part")
         with explain_writing(path):
             place.parent.mkdir(parents=True, exist_ok=True)
-            _remove(beside)
+            _remove(making)
             try:
-                export(dataset, beside)
+                making.mkdir()
+                export(dataset, making / place.name)
                 refuse_to_overwrite(path, overwrite=overwrite)
-                put_in_place(beside, place, overwrite=overwrite)
+                others = [entry for entry in making.iterdir() if entry.name != place.name]
+                for entry in others:
+                    refuse_other_folder(place.with_name(entry.name), overwrite=overwrite)
+                for entry in (*others, making / place.name):
+                    put_in_place(entry, place.with_name(entry.name), overwrite=overwrite)
             finally:
-                _remove(beside)
+                _remove(making)
 
     return write
+
+
+def refuse_other_folder(folder: Path, *, overwrite: bool) -> None:
+    """Of the folder that belongs to a list of files, replace only one that holds nothing else."""
+    if not folder.exists():
+        return
+    if not overwrite:
+        raise Exists(f"{folder} exists, where the files of the list go: choose another name, or replace it")
+    if not folder.is_dir() or any(not entry.match("case*.vtu") for entry in folder.iterdir()):
+        raise SureflowError(f"{folder} holds other files than predictions, and is not replaced: choose another name")
 
 
 def refuse_to_overwrite(path: Path, *, overwrite: bool) -> None:

@@ -29,8 +29,8 @@ def mesh_of(dataset: xarray.Dataset) -> FieldMesh:
     """The mesh of a dataset with one condition."""
     if "case" in dataset.dims:
         raise SureflowError(
-            f"{dataset.sizes['case']} conditions do not fit one picture or VTK file: give one condition, or write .nc, .zarr "
-            "or .csv"
+            f"{dataset.sizes['case']} conditions do not fit one picture or VTK file: give one condition, or write .pvd, "
+            ".nc, .zarr or .csv"
         )
     dims = next((v.dims for v in dataset.data_vars.values() if v.dims and set(v.dims) <= BLOCK | LISTED), None)
     if dims is None:

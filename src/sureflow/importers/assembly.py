@@ -1,23 +1,21 @@
 """From a file's blocks and arrays to the mesh and fields of a run: the same selection from every file."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from sureflow.data.meshes import Cells, Geometry, Nodes, Topology
+from sureflow.data.measures import vtk_cells
+from sureflow.data.meshes import Cells, Geometry, Nodes, Patch, Topology
 from sureflow.errors import SureflowError
-from sureflow.importers.flatten import Flat, flatten
+from sureflow.importers.flatten import Flat, flat_patch, flatten
 from sureflow.importers.import_settings import ImportSettings
 from sureflow.importers.naming import Choice, chosen_fields, guess_fields, looks_dimensionless
 from sureflow.importers.snapshot import Block, Snapshot, Wanted
 
 Fields = Float[np.ndarray, "variable point"]
 POLYHEDRON, CONVEX = 42, 41  # VTK's; a convex set of points needs no list of faces
-# Corners of VTK's cells from those of a block's, whose last index runs fastest.
-CORNERS = {1: ((0, 1), 3), 2: ((0, 1, 3, 2), 9), 3: ((0, 1, 3, 2, 4, 5, 7, 6), 12)}
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ def assemble(snapshot: Snapshot, selection: Taken, known: RunMesh | None = None)
     """Mesh and fields of a run. A mesh that equals a `known` one is that one."""
     blocks = snapshot.named(selection.blocks)
     block = merged(blocks)
-    mesh = known if known is not None and known.fits(block) else mesh_of_block(block, selection)
+    mesh = known if known is not None and known.fits(block) else mesh_of_block(block, selection, snapshot.boundary)
     rows = [values_of(blocks, choice, selection.location, snapshot) for choice in selection.choices]
     if selection.location == "points":
         rows = [row[mesh.flat.chosen] for row in rows]
@@ -128,8 +126,12 @@ def assemble(snapshot: Snapshot, selection: Taken, known: RunMesh | None = None)
     return mesh, np.stack(rows)
 
 
-def mesh_of_block(block: Block, selection: Taken) -> RunMesh:
+def mesh_of_block(block: Block, selection: Taken, boundary: Mapping[str, Patch] | None = None) -> RunMesh:
     flat = flatten_block(block, selection.flat)
+    if boundary and selection.blocks is None:
+        patches = {name: flat_patch(patch, flat, len(block.nodes)) for name, patch in boundary.items()}
+        kept = {name: patch for name, patch in patches.items() if patch is not None}
+        flat = replace(flat, topology=replace(flat.topology, patches=kept))
     on_nodes = selection.location == "points" or flat.topology.kind == "points"
     points = flat.nodes if on_nodes else centers(flat.nodes, flat.topology)
     nodes = None if flat.topology.kind == "points" else flat.nodes
@@ -189,7 +191,7 @@ def moved_array(block: Block, name: str, location: str) -> np.ndarray | None:
     other = block.on_nodes if location == "cells" else block.on_cells
     if name not in other or block.topology.kind == "points":
         return None
-    cells, values = cells_of(block.topology), np.asarray(other[name], float)
+    cells, values = vtk_cells(block.topology), np.asarray(other[name], float)
     counts = np.diff(cells.offsets)
     if location == "cells":
         sums = np.add.reduceat(values[cells.connectivity], cells.offsets[:-1], axis=0)
@@ -226,7 +228,7 @@ def merged(blocks: Sequence[Block]) -> Block:
     nodes = np.concatenate([block.nodes for block in blocks])
     if kinds == {True}:
         return Block("all", nodes, Topology())
-    cells = [cells_of(block.topology) for block in blocks]
+    cells = [vtk_cells(block.topology) for block in blocks]
     firsts = np.cumsum([0, *(len(block.nodes) for block in blocks)])
     ends = np.cumsum([0, *(len(one.connectivity) for one in cells)])
     joined = Cells(
@@ -244,21 +246,3 @@ def with_plain_cells(block: Block) -> Block:
         return block
     types = np.where(cells.types == POLYHEDRON, CONVEX, cells.types)
     return replace(block, topology=Topology(cells=replace(cells, types=types)))
-
-
-def cells_of(topology: Topology) -> Cells:
-    """The cells of a mesh with VTK's types and order of corners, those of a structured block too."""
-    if topology.cells is not None:
-        return topology.cells
-    if topology.shape is None:
-        raise SureflowError("points have no cells: give a mesh")
-    return vtk_cells(topology.shape)
-
-
-def vtk_cells(shape: Sequence[int]) -> Cells:
-    from sureflow.data.meshes import block_cells
-
-    corners, kind = CORNERS[len(shape)]
-    plain: Any = block_cells(shape)
-    table = plain.connectivity.reshape(-1, len(corners))[:, list(corners)]
-    return Cells(table.ravel(), plain.offsets, np.full(len(table), kind))

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sureflow.data.meshes import Cells, Nodes, Topology
+from sureflow.data.meshes import Cells, Nodes, Patch, Topology
 
+LINE = 3  # VTK's type
 TOLERANCE = 1e-6  # of the size of the mesh: nodes this near to a plane are in it
 STEEPEST_WEDGE = 0.18  # tangent of the half angle: 10 degrees
 SOLID = (10, 11, 12, 13, 14, 24, 25, 26, 29, 41, 42)  # VTK's types of cells with a volume
@@ -53,6 +54,20 @@ def flatten(nodes: Nodes, topology: Topology) -> Flat:
             if found is not None:
                 return Flat(*found[:2], kept, tuple(names[n] for n in kept), found[2], words)
     return Flat(nodes, topology, used, NAMES, slice(None), "")
+
+
+def flat_patch(patch: Patch, flat: Flat, n_nodes: int) -> Patch | None:
+    """A patch of the whole mesh in its plane: of every face, the edge between nodes that stay. None if there is none."""
+    if isinstance(flat.chosen, slice):
+        return patch
+    place = np.full(n_nodes, -1)
+    place[flat.chosen] = np.arange(len(flat.chosen))
+    kept = place[patch.faces.connectivity]
+    owner = np.repeat(np.arange(len(patch.owners)), np.diff(patch.faces.offsets))[kept >= 0]
+    if (np.bincount(owner, minlength=len(patch.owners)) != 2).any():
+        return None
+    lines = len(patch.owners)
+    return Patch(Cells(kept[kept >= 0], np.arange(0, 2 * lines + 1, 2), np.full(lines, LINE)), patch.owners)
 
 
 def is_solid(topology: Topology) -> bool:

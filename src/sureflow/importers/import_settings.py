@@ -4,8 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from sureflow.data.declared import DeclaredQuantity
 from sureflow.errors import SureflowError
-from sureflow.validation import settings
+from sureflow.validation import settings, validated
 
 
 def _listed(value: Any) -> Any:
@@ -23,8 +24,11 @@ class ImportSettings:
     a `pattern` of names such as M{mach}_h{altitude_km}, and from `entries` of the files, by the name of the parameter.
     `fields` are arrays of the files by the names that the fields shall have, such as {p = "Pressure", u1 = "U[0]"}; without
     them they are guessed. `units` are those of fields and parameters. `blocks` are names of blocks, zones or patches, if
-    not all of the flow is wanted. `mesh` is shared by all runs, or moving (equal cells, nodes of each run); auto is the one
-    that fits. With `flat` off, meshes of one cell thickness stay three-dimensional.
+    not all of the flow is wanted. `mesh` is shared by all runs, moving (equal cells, nodes of each run), or resampled: runs on
+    different meshes are brought onto that of the `reference`, a file (by default the first run), and up to `own_points`
+    values of each are kept on its own mesh for networks to learn from; auto is shared or moving, as it fits. With
+    `flat` off, meshes of one cell thickness stay three-dimensional. `quantities` are numbers to be read off fields, by name:
+    see `DeclaredQuantity`.
     """
 
     source: Annotated[Listed, Field(min_length=1)]
@@ -36,11 +40,22 @@ class ImportSettings:
     time: float | Literal["last"] = "last"
     blocks: tuple[str, ...] | None = None
     location: Literal["auto", "cells", "points"] = "auto"
-    mesh: Literal["auto", "shared", "moving"] = "auto"
+    mesh: Literal["auto", "shared", "moving", "resampled"] = "auto"
+    reference: str | None = None
+    interpolation: Literal["linear", "conservative"] = "linear"
+    own_points: Annotated[int, Field(ge=0)] = 20_000
     flat: bool = True
+    quantities: dict[str, dict[str, Any]] = Field(default_factory=dict)
     precision: Literal["auto", "float32", "float64"] = "auto"
 
+    def declared(self) -> tuple[DeclaredQuantity, ...]:
+        return tuple(
+            validated(DeclaredQuantity, {"name": name, **given}, f"quantities.{name}")
+            for name, given in self.quantities.items()
+        )
+
     def __post_init__(self) -> None:
+        self.declared()
         if self.table is None and self.pattern is None and not self.entries:
             raise SureflowError(
                 "where the parameters of the runs are is not said: give a table with a row for each run, a pattern of file "

@@ -14,14 +14,15 @@ import numpy as np
 from sureflow.data.disk import explain_writing, read_marks, refuse_nameless
 from sureflow.data.header import Header, Parameter, Variable
 from sureflow.data.layout import Contents
-from sureflow.data.meshes import Geometry
+from sureflow.data.meshes import Geometry, Topology
+from sureflow.data.resampling import OwnValues, Resampling, RunValues
 from sureflow.data.run_store import RunStore
 from sureflow.data.runs import Runs, disagreement
 from sureflow.data.sources import ArrayFields
 from sureflow.data.store import add_runs, open_runs
 from sureflow.errors import Exists, SureflowError
 from sureflow.files import put_in_place, write_atomically
-from sureflow.importers.assembly import Fields, RunMesh, Taken, assemble, select
+from sureflow.importers.assembly import Fields, RunMesh, Taken, assemble, merged, mesh_of_block, select
 from sureflow.importers.conditions import (
     Columns,
     from_entries,
@@ -33,6 +34,7 @@ from sureflow.importers.conditions import (
 from sureflow.importers.import_settings import ImportSettings
 from sureflow.importers.listing import list_files
 from sureflow.importers.reading import importer_for
+from sureflow.importers.resample import Resampled, ValuePlaces, resample
 from sureflow.importers.snapshot import Snapshot, SnapshotReader, Wanted
 from sureflow.validation import plain, to_toml, validated
 
@@ -56,6 +58,11 @@ class Plan:
     is_moving: bool
     header: Header
     dtype: np.dtype
+    own_points: int = 0
+
+    @property
+    def is_resampled(self) -> bool:
+        return self.settings.mesh == "resampled"
 
     @property
     def parameters(self) -> np.ndarray:
@@ -82,7 +89,9 @@ def plan_import(settings: ImportSettings, *, skip_bad: bool = False) -> Plan:
     selection = select(first, settings)
     mesh, fields = assemble(first, selection)
     is_moving = settings.mesh == "moving"
-    if settings.mesh == "auto" and last is not None:
+    if settings.mesh == "resampled" and settings.reference is not None:
+        mesh = reference_mesh(Path(settings.reference), selection)
+    elif settings.mesh == "auto" and last is not None:
         other, _ = assemble(last, selection, mesh)
         require_same_cells(mesh, other, last.path, first.path)
         is_moving = other is not mesh
@@ -91,7 +100,7 @@ def plan_import(settings: ImportSettings, *, skip_bad: bool = False) -> Plan:
         fields={choice.name: choice.source for choice in selection.choices},
         units=units | {choice.name: choice.unit for choice in selection.choices} | dict(settings.units),
         location=selection.location,
-        mesh="moving" if is_moving else "shared",
+        mesh="moving" if is_moving else settings.mesh if settings.mesh == "resampled" else "shared",
     )
     return Plan(
         settled,
@@ -103,7 +112,14 @@ def plan_import(settings: ImportSettings, *, skip_bad: bool = False) -> Plan:
         is_moving,
         header_of_runs(columns, settled, selection, mesh),
         np.dtype(fields.dtype if settings.precision == "auto" else settings.precision),
+        min(settings.own_points, fields.shape[1]) if settings.mesh == "resampled" else 0,
     )
+
+
+def reference_mesh(file: Path, taken: Taken) -> RunMesh:
+    """The mesh of a file, whatever its arrays."""
+    blocks = read_snapshot(file, Wanted(arrays=frozenset())).named(taken.blocks)
+    return mesh_of_block(merged(blocks), taken)
 
 
 def parameters_of(
@@ -158,7 +174,8 @@ def require_same_cells(mesh: RunMesh, other: RunMesh, file: Path, first: Path) -
     if here != there or mesh.flat.topology != other.flat.topology:
         counted = f"{there} instead of {here} values" if here != there else "cells that are connected otherwise"
         raise SureflowError(
-            f"the mesh of {file} has {counted} as that of {first}: bring all runs onto one mesh first, or leave it out"
+            f"the mesh of {file} is not that of {first} ({counted}): bring all runs onto one mesh (mesh=resampled), or leave "
+            "it out"
         )
 
 
@@ -175,7 +192,15 @@ def header_of_runs(columns: Columns, settings: ImportSettings, selection: Taken,
         "fields": [plain(Variable(choice.name, units.get(choice.name, ""))) for choice in selection.choices],
         "axes": list(mesh.flat.axes),
         "location": selection.location,
+        "quantities": [plain(quantity) for quantity in settings.declared()],
     }
+    for quantity in settings.declared():
+        patches = mesh.flat.topology.patches
+        if quantity.patch is not None and quantity.patch not in patches:
+            raise SureflowError(
+                f"the quantity {quantity.name} is over the patch {quantity.patch!r}: the patches of the flow are "
+                f"{', '.join(patches) or 'not known from these files'}"
+            )
     return validated(Header, header)
 
 
@@ -184,7 +209,9 @@ class ReadRun:
     """One run as it goes into memory or a store; `geometry` is its own where nodes differ from run to run."""
 
     fields: Fields
-    geometry: Geometry | None
+    geometry: Geometry | None = None
+    own: OwnValues | None = None
+    lost: Resampled | None = None  # in bringing it onto the mesh of the others
 
 
 def each_run(plan: Plan, cases: Sequence[int]) -> Iterator[tuple[int, ReadRun | SureflowError]]:
@@ -196,15 +223,63 @@ def each_run(plan: Plan, cases: Sequence[int]) -> Iterator[tuple[int, ReadRun | 
             snapshot = plan.first if file == plan.first.path else read_snapshot(file, wanted)
             mesh, fields = assemble(snapshot, plan.selection, plan.mesh)
             require_fitting(plan, mesh, snapshot)
+            run = ReadRun(fields, mesh.geometry if plan.is_moving else None)
+            if plan.is_resampled:
+                run = brought(plan, case, mesh, fields)
         except SureflowError as error:
             yield case, error
             continue
-        yield case, ReadRun(np.asarray(fields, plan.dtype), mesh.geometry if plan.is_moving else None)
+        yield case, replace(run, fields=np.asarray(run.fields, plan.dtype))
+
+
+def brought(plan: Plan, case: int, mesh: RunMesh, fields: Fields) -> ReadRun:
+    """A run on the mesh of the reference, with some of its values on its own mesh."""
+    location = plan.selection.location
+    source, target = (ValuePlaces(one.geometry, one.flat.topology, location) for one in (mesh, plan.mesh))
+    n_values = fields.shape[1]
+    rng = np.random.default_rng(case)
+    chosen = rng.choice(n_values, plan.own_points, replace=n_values < plan.own_points)
+    own = OwnValues(fields[:, chosen], mesh.geometry.points[chosen]) if plan.own_points else None
+    if mesh is plan.mesh:
+        exact = Resampled(fields, np.ones(n_values, bool), np.zeros(fields.shape))
+        return ReadRun(fields, own=own, lost=exact)
+    if mesh.flat.axes != plan.mesh.flat.axes:
+        raise SureflowError(
+            f"{plan.files[case]} lies in {', '.join(mesh.flat.axes)}, and the reference in {', '.join(plan.mesh.flat.axes)}"
+        )
+    found = resample(np.asarray(fields, float), source, target, plan.settings.interpolation)
+    if not found.inside.any():
+        raise SureflowError(f"no point of the reference lies in the mesh of {plan.files[case]}: their units may differ")
+    return ReadRun(found.fields, own=own, lost=found)
+
+
+@dataclass
+class Losses:
+    """The resampling error of several runs: its mean square, and how often a point lay inside."""
+
+    squares: np.ndarray | float = 0.0
+    inside: np.ndarray | float = 0.0
+    runs: int = 0
+
+    @classmethod
+    def kept(cls, store: RunStore) -> "Losses":
+        """Those of the runs that a store has already."""
+        there = store.read_resampling()
+        return cls() if there is None else cls(len(store) * there.std**2, len(store) * there.coverage, len(store))
+
+    def add(self, lost: Resampled) -> None:
+        self.squares, self.inside, self.runs = self.squares + lost.std**2, self.inside + lost.inside, self.runs + 1
+
+    def resampling(self) -> Resampling | None:
+        if not self.runs:
+            return None
+        return Resampling(np.sqrt(np.asarray(self.squares) / self.runs), np.asarray(self.inside, float) / self.runs)
 
 
 def require_fitting(plan: Plan, mesh: RunMesh, snapshot: Snapshot) -> None:
-    require_same_cells(plan.mesh, mesh, snapshot.path, plan.first.path)
-    if not plan.is_moving and mesh is not plan.mesh:
+    if not plan.is_resampled:
+        require_same_cells(plan.mesh, mesh, snapshot.path, plan.first.path)
+    if not plan.is_resampled and not plan.is_moving and mesh is not plan.mesh:
         raise SureflowError(
             f"the nodes of {snapshot.path} are not those of {plan.first.path}: import them as a moving mesh (mesh=moving)"
         )
@@ -233,6 +308,10 @@ def read_into_memory(plan: Plan, *, skip_bad: bool, progress: Progress) -> Runs:
     def geometry_of(case: int) -> Geometry:
         return found[case].geometry or plan.mesh.geometry
 
+    losses = Losses()
+    for run in found:
+        if run.lost is not None:
+            losses.add(run.lost)
     runs = Runs(
         plan.header,
         plan.parameters[cases],
@@ -241,9 +320,20 @@ def read_into_memory(plan: Plan, *, skip_bad: bool, progress: Progress) -> Runs:
         None if plan.is_moving else plan.mesh.geometry,
         geometry_of if plan.is_moving else None,
         left_out={} if len(cases) == len(plan.files) else {"unreadable": len(plan.files) - len(cases)},
+        resampling=losses.resampling(),
+        own=own_runs(plan, plan.parameters[cases], [run.own for run in found if run.own is not None]),
     )
     runs.require_mesh()
     return runs
+
+
+def own_runs(plan: Plan, parameters: np.ndarray, own: Sequence[OwnValues]) -> Runs | None:
+    """The runs at points of their own meshes."""
+    if not own:
+        return None
+    header = replace(plan.header, location="points")
+    fields = ArrayFields(np.stack([values.fields for values in own]))
+    return Runs(header, parameters, fields, Topology(), None, lambda case: Geometry(own[case].points))
 
 
 def read_runs(
@@ -345,6 +435,7 @@ def created(making: Path, plan: Plan) -> RunStore:
         is_moving=plan.is_moving,
         versions={"import": fingerprint_of_plan(plan)},
         dtype=plan.dtype,
+        own_points=plan.own_points,
     )
     return RunStore.create(making, contents)
 
@@ -358,6 +449,12 @@ def continued(making: Path, plan: Plan) -> RunStore | None:
         return None
 
 
+def keep(store: RunStore, parameters: np.ndarray, run: RunValues, resampling: Resampling | None) -> None:
+    if resampling is not None:
+        store.keep_resampling(resampling)
+    store.add(parameters, [run])
+
+
 def write_each(store: RunStore, plan: Plan, output: Path, *, skip_bad: bool, progress: Progress) -> Imported:
     """Read run after run, while the one before is written."""
     there = store.parameters() if len(store) else np.empty((0, len(plan.columns)))
@@ -366,11 +463,15 @@ def write_each(store: RunStore, plan: Plan, output: Path, *, skip_bad: bool, pro
     imported = Imported(output, found, found)
     with ThreadPoolExecutor(1) as writer:
         writing: Future | None = None
+        losses = Losses.kept(store)
         for case, run in each_run(plan, cases):
             if isinstance(run, ReadRun):
                 if writing is not None:
                     writing.result()
-                writing = writer.submit(store.add, plan.parameters[[case]], [(run.fields, {}, run.geometry)])
+                if run.lost is not None:
+                    losses.add(run.lost)
+                values = RunValues(run.fields, {}, run.geometry, run.own)
+                writing = writer.submit(keep, store, plan.parameters[[case]], values, losses.resampling())
                 imported.runs += 1
             elif skip_bad:
                 imported.bad.append(str(run))

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sureflow.data.meshes import Cells, Topology
+from sureflow.data.meshes import Cells, Patch, Topology
 from sureflow.errors import SureflowError
 from sureflow.importers.foam_mesh import FoamMesh, cells_of_faces, existing, read_mesh
 from sureflow.importers.reading import IMPORTERS, OPENFOAM
@@ -46,9 +47,10 @@ def read_case(path: Path, wanted: Wanted) -> Snapshot:
     parts = processors(case) if is_decomposed else [case]
     if is_decomposed and not existing(case / "constant/polyMesh/points"):
         blocks = [part_of(part, time, wanted)[0] for part in parts]
-        return Snapshot(path, tuple(blocks), (), units_of(parts[0] / time), {}, float(time), times)
+        return Snapshot(path, tuple(blocks), (), units_of(parts[0] / time), time=float(time), times=times)
     block, patches = part_of(case, time, wanted, parts)
-    return Snapshot(path, (block,), tuple(patches), units_of(parts[0] / time), {}, float(time), times)
+    found = Snapshot(path, (block,), tuple(patches), units_of(parts[0] / time), {}, time=float(time), times=times)
+    return replace(found, boundary=boundary_of(case, time))
 
 
 IMPORTERS.register(OPENFOAM, SnapshotReader(read_case))
@@ -152,6 +154,20 @@ def part_of(case: Path, time: str, wanted: Wanted, parts: list[Path] | None = No
         for name, (kind, _, count) in mesh.patches.items()
         if count and kind not in VIRTUAL
     ]
+
+
+def boundary_of(case: Path, time: str) -> dict[str, Patch]:
+    """The patches as faces between nodes of the whole mesh, with the cells behind them."""
+    folder, moved = case / "constant/polyMesh", latest_points(case, float(time))
+    mesh, _ = cached_mesh(folder, moved, stamp(folder, moved))
+    found = {}
+    for name, (kind, first, count) in mesh.patches.items():
+        if count and kind not in VIRTUAL:
+            offsets = mesh.offsets[first : first + count + 1]
+            corners, sizes = mesh.corners[offsets[0] : offsets[-1]], np.diff(offsets)
+            types = np.select([sizes == 3, sizes == 4], [5, 9], 7).astype(np.int64)
+            found[name] = Patch(Cells(corners, offsets - offsets[0], types), mesh.owner[first : first + count])
+    return found
 
 
 def latest_points(case: Path, time: float) -> Path | None:

@@ -62,6 +62,8 @@ def described_mesh(plan: Plan) -> str:
     size = count * len(plan.header.fields) * plan.dtype.itemsize * len(plan.files)
     reduced = f"; the mesh {flat.words}" if flat.words else ""
     mesh = "nodes of each run" if plan.is_moving else "a mesh that all runs share"
+    if plan.is_resampled:
+        mesh = f"brought onto the mesh of {plan.settings.reference or plan.first.path.name} ({plan.settings.interpolation})"
     return (
         f"{len(plan.files)} runs of {len(plan.header.fields)} fields at {count:,} {plan.selection.location} in "
         f"{', '.join(plan.header.axes)}, {mesh}{reduced}; {size / 1e6:,.1f} MB in {plan.dtype.name} before compression"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from sureflow.data.meshes import Topology
+from sureflow.data.meshes import Patch, Topology
 from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
 
@@ -60,6 +60,9 @@ class Snapshot:
     patches: tuple[Block, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, float] = field(default_factory=dict)
+    boundary: Mapping[str, Patch] = field(
+        default_factory=dict
+    )  # faces of the flow's own nodes, where the file knows them
     time: float | None = None
     times: tuple[float, ...] = ()
 

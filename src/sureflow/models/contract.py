@@ -149,6 +149,16 @@ class FittedModel(ABC):
         """What it minimizes, on runs that it may not have seen; by default the mean squared error."""
         return float(np.mean((np.asarray(self.predict(view.inputs, view.coordinates).mean) - view.fields) ** 2))
 
+    def slope(
+        self,
+        inputs: Float[np.ndarray, "1 parameter"],
+        coordinates: Coordinates,
+        d_inputs: Float[np.ndarray, "1 parameter"],
+        d_coordinates: Coordinates,
+    ) -> Float[np.ndarray, "variable value"]:
+        """Exact derivative of the mean at one condition, along a change of its inputs and of the coordinates of its points."""
+        raise SureflowError("this model has no derivatives: choose interpolation, pod-gp, pod-deeponet or a network")
+
     @property
     def has_samples(self) -> bool:
         """Whether it can draw possible fields."""

@@ -42,6 +42,7 @@ from sureflow.models.kernels import (
     left_out_powers,
     nearby,
     power_function,
+    term_slopes,
     terms,
     typical_power,
 )
@@ -91,6 +92,15 @@ class Interpolation(FittedModel):
         spread = np.sqrt(product(self._nearby(inputs).astype(np.float32), self._squares))
         spread = spread.reshape(len(inputs), *self.fields.shape[1:])
         return Predictive(self._mean(inputs), {EPISTEMIC: self._power(inputs)[:, None, None] * spread})
+
+    def slope(
+        self, inputs: Inputs, coordinates: Coordinates, d_inputs: Inputs, d_coordinates: Coordinates
+    ) -> Float[np.ndarray, "variable value"]:
+        """In closed form: the weights of the runs are known functions of the inputs."""
+        used, along = self._used(inputs), self._used(d_inputs)
+        n_runs = len(self.nodes)
+        weights = term_slopes(self._kernel, used, self.nodes, along) @ self.inverse[:, :n_runs]
+        return product(weights, self.fields.reshape(n_runs, -1)).reshape(self.fields.shape[1:])
 
     def novelty(self, inputs: Inputs, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " case"]:
         """The power function, over its median at runs left out one at a time."""

@@ -21,10 +21,13 @@ SCALE_BOUNDS = (-3.0, 3.0)  # of the logarithms
 
 
 class Kernel(NamedTuple):
-    """A function of the distance, conditionally positive definite of order two or less, and its value at zero."""
+    """A function of the distance, conditionally positive definite of order two or less, its value at zero, and its derivative
+    over the distance.
+    """
 
     function: Callable[[np.ndarray], np.ndarray]
     at_zero: float
+    slope_over_distance: Callable[[np.ndarray], np.ndarray]
 
 
 def _cubic(distance: np.ndarray) -> np.ndarray:
@@ -41,7 +44,27 @@ def _matern(distance: np.ndarray) -> np.ndarray:
     return (1.0 + scaled + scaled**2 / 3.0) * np.exp(-scaled)
 
 
-KERNELS = {"cubic": Kernel(_cubic, 0.0), "thin-plate": Kernel(_thin_plate, 0.0), "matern": Kernel(_matern, 1.0)}
+def _matern_slope(distance: np.ndarray) -> np.ndarray:
+    scaled = np.sqrt(5.0) * distance
+    return -5.0 / 3.0 * (1.0 + scaled) * np.exp(-scaled)
+
+
+KERNELS = {
+    "cubic": Kernel(_cubic, 0.0, lambda distance: 3.0 * distance),
+    "thin-plate": Kernel(_thin_plate, 0.0, lambda r: 2.0 * np.log(np.where(r > 0, r, 1.0)) + 1.0),
+    "matern": Kernel(_matern, 1.0, _matern_slope),
+}
+
+
+def term_slopes(
+    kernel: Kernel,
+    inputs: Float[np.ndarray, "case parameter"],
+    nodes: Nodes,
+    along: Float[np.ndarray, "case parameter"],
+) -> Rows:
+    """Derivatives of `terms` along a change of the inputs."""
+    approach = np.einsum("crp,cp->cr", inputs[:, None] - nodes, along)
+    return np.column_stack([kernel.slope_over_distance(cdist(inputs, nodes)) * approach, np.zeros(len(inputs)), along])
 
 
 def terms(kernel: Kernel, inputs: Float[np.ndarray, "case parameter"], nodes: Nodes) -> Rows:

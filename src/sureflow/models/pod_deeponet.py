@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, ClassVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -58,6 +59,14 @@ class PodDeepONet(FittedModel):
             mean=self.mean + mean.reshape(shape),
             parts={EPISTEMIC: spread.reshape(shape), DISCREPANCY: np.broadcast_to(self.truncation, shape)},
         )
+
+    def slope(
+        self, inputs: Inputs, coordinates: Coordinates, d_inputs: Inputs, d_coordinates: Coordinates
+    ) -> Float[np.ndarray, "variable value"]:
+        rows = tuple(jnp.asarray(one, jnp.float32) for one in (inputs, d_inputs))
+        learned = jax.jvp(self._coefficients.branch, rows[:1], rows[1:])[1]
+        line = np.asarray(d_inputs) @ self.line[1:]
+        return combine((line + self.scale * np.asarray(learned, float)).mean(axis=0), self.modes)[0]
 
     @property
     def has_samples(self) -> bool:

@@ -62,6 +62,15 @@ class PodGP(FittedModel):
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
         return self._fields(*self._coefficients(inputs))
 
+    def slope(
+        self, inputs: Inputs, coordinates: Coordinates, d_inputs: Inputs, d_coordinates: Coordinates
+    ) -> Float[np.ndarray, "variable value"]:
+        used, along = (np.asarray(rows, float)[:, self.varying > 0] for rows in (inputs, d_inputs))
+        with double_precision():
+            rows = tuple(jnp.asarray(pad(one, PAD_CONDITIONS)) for one in (used, along))
+            moved = jax.jvp(lambda some: _posterior(self._processes, self._padded, some)[0], rows[:1], rows[1:])[1]
+        return combine(self.scale * np.asarray(moved)[:1], self.modes)[0]
+
     def novelty(self, inputs: Inputs, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " case"]:
         """The standard deviation of the field without noise, over its median at runs left out one at a time."""
         return np.linalg.norm(self._coefficients(inputs)[1], axis=1) / self._typical_deviation

@@ -353,6 +353,8 @@ def _restored(
 
 def _count_quantities(header: Header, arrays: Mapping[str, np.ndarray]) -> int:
     """How many quantities a calibration may be of: all that the runs offer, or fewer in models of earlier versions."""
+    if header.quantities:
+        return len(header.quantities)
     stored = len(arrays["scale"]) if "scale" in arrays else 0
     return min(max(stored, len(QUANTITIES)), len(known_quantities(header)))
 

@@ -44,7 +44,9 @@ def fit_predictor(
     scaling = scaling_for(spec.scaling, runs)
     normalizer = Normalizer.fit(runs, scaling, spec.seen_coordinates)
     space, layer = Space.of(runs), _layer(model, runs)
-    view = view_of(runs, scaling, normalizer, spec.seen_coordinates)
+    # Networks of single points learn from the meshes that the runs were computed on, where those are known.
+    on_own_mesh = runs.own is not None and model.capabilities.anywhere and spec.seen_coordinates == PHYSICAL
+    view = view_of(runs.own if on_own_mesh and runs.own else runs, scaling, normalizer, spec.seen_coordinates)
     if model.capabilities.needs_structured_mesh and view.shape is None:
         raise SureflowError(
             f"{model.title} needs runs on a structured mesh, and the mesh of these is {runs.topology.kind}: choose another "

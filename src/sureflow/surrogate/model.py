@@ -14,10 +14,12 @@ from sureflow.data.header import Header
 from sureflow.data.locate import require_points
 from sureflow.data.meshes import Points
 from sureflow.data.normalize import Standard
+from sureflow.data.resampling import RESAMPLING
 from sureflow.data.runs import Runs
 from sureflow.errors import Refused, SureflowError
 from sureflow.models.contract import ModelSettings
 from sureflow.predictive import Predictive
+from sureflow.surrogate.declared_observer import DeclaredObserver
 from sureflow.surrogate.numbers import RunNumbers
 from sureflow.surrogate.observe import Observer
 from sureflow.surrogate.predictor import Conditions, Predictor
@@ -139,6 +141,9 @@ class Surrogate:
         raw = found = self.raw_predictive(conditions)
         if self.calibration is not None:
             found = self.calibration.fields.calibrated(raw, self._query(place))
+        if self.space.resampling is not None and found.parts:
+            lost = np.broadcast_to(self.space.resampling.std, np.shape(found.mean))
+            found = Predictive(found.mean, {**found.parts, RESAMPLING: lost})
         if points is None:
             return Answer(raw, found, place)
         mean, parts_at = self.predictor.mean_at(raw, conditions, points), self.predictor.parts_at
@@ -191,7 +196,12 @@ class Surrogate:
     # Names in, labelled arrays out
 
     def predict(
-        self, *, points: ArrayLike | None = None, extrapolate: bool = False, **parameters: ArrayLike
+        self,
+        *,
+        points: ArrayLike | None = None,
+        on: str | Path | None = None,
+        extrapolate: bool = False,
+        **parameters: ArrayLike,
     ) -> "xarray.Dataset":
         """Fields at one condition, as in `predict(mach=25, altitude_km=46)`, or at several given as sequences.
 
@@ -200,7 +210,8 @@ class Surrogate:
         lies outside the training domain; one that is too far out is answered with `extrapolate` only. A calibrated model's
         own standard deviation stays in `u_std_raw`; its intervals are u +- `u_interval90` for 90 % of the points of a run
         and u +- `u_band90` for the whole field with 90 % confidence, where enough runs were held out to tell. The attribute
-        `bars` says what the bars are worth.
+        `bars` says what the bars are worth. With `points`, or `on` the mesh in a file of any format that is imported, the
+        prediction is there instead of on the mesh of the runs.
 
         >>> import numpy as np, sureflow as sf
         >>> x, angle = np.linspace(0, 1, 50)[:, None], np.linspace(0, 4, 15)
@@ -210,7 +221,12 @@ class Surrogate:
         ((2, 2), (2, 2), 'inside')
         """
         from sureflow.surrogate.labelled import labelled_prediction
+        from sureflow.surrogate.on_mesh import predict_on
 
+        if on is not None:
+            if points is not None:
+                raise SureflowError("points and another mesh are both given: give one of them")
+            return predict_on(self, on, extrapolate=extrapolate, **parameters)
         conditions = self.conditions(parameters)
         located = None if points is None else _located(points, len(self.space.axes))
         answer = self.answer(conditions, located, extrapolate=extrapolate)
@@ -232,7 +248,8 @@ class Surrogate:
         if self.observer is None and self.numbers is None:
             raise SureflowError(
                 f"quantities are read off velocity, density and temperature around a body, whose gas and free stream are "
-                f"known, or learned from numbers of the runs; these runs have {', '.join(self.names)} and no numbers"
+                f"known, declared with the runs, or learned from numbers of the runs; these runs have {', '.join(self.names)} "
+                "and no numbers"
             )
         conditions = self.conditions(parameters)
         place = self.place(conditions, extrapolate=extrapolate)
@@ -264,23 +281,42 @@ class Surrogate:
         return labelled_surface(self, observer, values, std, answer.place, single=_is_single(parameters))
 
     def _require_observer(self) -> Observer:
-        if self.observer is None:
+        if self._of_body is None:
             raise SureflowError(
                 f"quantities are read off velocity, density and temperature around a body, whose gas and free stream are "
                 f"known; these runs have {', '.join(self.names)}"
             )
-        return self.observer
+        return self._of_body
+
+    def quantity_slopes(self, **parameters: float) -> Float[np.ndarray, "quantity parameter"]:
+        """Exact derivatives of the declared quantities by the parameters, at one condition."""
+        observer = self.observer
+        if not isinstance(observer, DeclaredObserver):
+            raise SureflowError("derivatives are those of declared quantities, and these runs declare none")
+        condition = self.conditions(parameters)[0]
+        widths = np.maximum(self.domain.upper - self.domain.lower, 1e-12)
+        d_run, d_geometry = self.predictor.slopes(condition, widths)
+        run = np.asarray(self.predictor(condition[None]).mean, float)[0]
+        return observer.slopes(run, self.space.at(condition), d_run, d_geometry)
 
     @cached_property
-    def observer(self) -> Observer | None:
-        """What reads quantities off the fields, or None where these are not those of a flow around a body."""
+    def observer(self) -> Observer | DeclaredObserver | None:
+        """What reads quantities off the fields: those that the runs declare, else those of a flow around a body, or None."""
+        return DeclaredObserver.of(self.header, self.space) or self._of_body
+
+    @cached_property
+    def _of_body(self) -> Observer | None:
+        """What reads a flow around a body, or None where these are not its fields."""
         observer = Observer.of(self.header, self.space)
-        if observer is None or self.calibration is None or self.calibration.quantities is None:
+        calibrated = None if self.calibration is None or self.header.quantities else self.calibration.quantities
+        if observer is None or calibrated is None:
             return observer
         # A model that was calibrated before friction and heat flux were read has bars of the others alone.
-        return replace(observer, quantities=observer.quantities[: len(self.calibration.quantities.scale)])
+        return replace(observer, quantities=observer.quantities[: len(calibrated.scale)])
 
-    def observed(self, observer: Observer, conditions: Conditions) -> tuple[np.ndarray, np.ndarray | None]:
+    def observed(
+        self, observer: Observer | DeclaredObserver, conditions: Conditions
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """Quantities (case, quantity) and their standard deviation, where the model has one."""
         if self.calibration is not None and self.calibration.quantities is not None:
             values = observer(np.asarray(self.predictor(conditions).mean), conditions)

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from sureflow.data.runs import Runs
 from sureflow.models.contract import View, varying
 from sureflow.models.pod_gp import PodGP, PodGPSettings
+from sureflow.surrogate.declared_observer import DeclaredObserver
 from sureflow.surrogate.observe import Observer
 from sureflow.surrogate.predictor import Conditions, Predictor
 from sureflow.validation import Section
@@ -75,7 +76,7 @@ class RunNumbers:
     processes: tuple[NumberProcess, ...]
 
     @classmethod
-    def fit(cls, runs: Runs, predictor: Predictor, observer: Observer | None) -> "RunNumbers | None":
+    def fit(cls, runs: Runs, predictor: Predictor, observer: Observer | DeclaredObserver | None) -> "RunNumbers | None":
         """Of what the observer reads off the runs' own fields, and of what the store keeps of them; None of nothing."""
         inputs, known = predictor.inputs(runs.parameters), _known(runs, observer)
         if not known or len(runs) < int(varying(inputs).sum()) + 2:
@@ -102,7 +103,9 @@ class RunNumbers:
         return cls(tuple(NumberProcess(one, process(one.name)) for one in facts))
 
 
-def _known(runs: Runs, observer: Observer | None) -> dict[tuple[str, str], Float[np.ndarray, " run"]]:
+def _known(
+    runs: Runs, observer: Observer | DeclaredObserver | None
+) -> dict[tuple[str, str], Float[np.ndarray, " run"]]:
     """Numbers of all runs by name and unit; those that are missing of a run, or the same of all, are left out."""
     found = {}
     if runs.numbers is not None:

@@ -1,11 +1,12 @@
 """A fitted model in physical units: conditions in, fields with the model's own error bars out."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
-from sureflow.data.meshes import PHYSICAL, Points
+from sureflow.data.meshes import PHYSICAL, Geometry, Points
 from sureflow.data.normalize import Normalizer
 from sureflow.data.scaling import Scaling
 from sureflow.data.wall_layer import WallLayer, layer_columns
@@ -85,6 +86,39 @@ class Predictor:
         slope = self.scaling.slope(self.scaling.forward(fields, conditions), conditions)
         return np.broadcast_to(slope * self.normalizer.fields.std[:, None], fields.shape)
 
+    def slopes(
+        self, condition: Condition, widths: Condition
+    ) -> tuple[Float[np.ndarray, "parameter variable point"], list[Geometry] | None]:
+        """Derivatives of the mean field by every parameter, and of the mesh where it moves.
+
+        The model's own are exact. Those of the scaling, a smooth function of the parameters alone, are central differences
+        of fourth order over a thousandth of the parameters' `widths`, exact to some ten digits.
+        """
+        space, moving = self.space, self.space.moving
+        row, coordinates = condition[None], self._coordinates(condition[None])
+        normalized = self._normalized(row, coordinates)
+        scaled = self.normalizer.physical(self.fitted.predict(*normalized)).mean
+        rows, meshes = [], []
+        for number, width in enumerate(widths):
+            along = np.zeros(len(condition))
+            along[number] = 1.0
+            mesh = None if moving is None else moving.slope(condition, along)
+            d_coordinates = np.zeros_like(coordinates)
+            if mesh is not None and self.spec.seen_coordinates == PHYSICAL:
+                d_coordinates = (mesh.points / self.normalizer.coordinates.std)[None]
+            d_inputs = _difference(lambda at: self.inputs(at[None]), condition, along, 1e-3 * width)
+            own = self.fitted.slope(*normalized, d_inputs, d_coordinates) * self.normalizer.fields.std[:, None]
+            unit = np.broadcast_to(self.scaling.slope(np.asarray(scaled), row), np.shape(scaled))[0]
+            rescaled = _difference(
+                lambda at: np.asarray(self.scaling.inverse(np.asarray(scaled), at[None])),
+                condition,
+                along,
+                1e-3 * width,
+            )
+            rows.append(unit * own + rescaled[0])
+            meshes.append(mesh)
+        return np.stack(rows), None if space.geometry is not None else meshes
+
     def mean_at(self, on_mesh: Predictive, conditions: Conditions, points: Points) -> Fields:
         """The mean at physical points: by the model itself where it predicts anywhere, else by interpolation."""
         if not self.settings.capabilities.anywhere:
@@ -128,3 +162,11 @@ class Predictor:
         """Fields on the mesh of the runs at physical points."""
         pairs = zip(conditions, fields, strict=True)
         return np.stack([self.space.locate(condition, points)(run) for condition, run in pairs])
+
+
+def _difference(
+    function: Callable[[Condition], np.ndarray], at: Condition, along: Condition, step: float
+) -> np.ndarray:
+    """Central difference of fourth order."""
+    one, two = (function(at + n * step * along) - function(at - n * step * along) for n in (1, 2))
+    return (8.0 * one - two) / (12.0 * step)

@@ -11,8 +11,19 @@ from scipy.ndimage import maximum_filter
 
 from sureflow import scratch
 from sureflow.data.locate import Stencil, locate
-from sureflow.data.meshes import PHYSICAL, Cells, Geometry, Points, Topology, index_coordinates, require_mesh
+from sureflow.data.meshes import (
+    PHYSICAL,
+    Cells,
+    Geometry,
+    Points,
+    Topology,
+    index_coordinates,
+    patch_arrays,
+    patches_from,
+    require_mesh,
+)
 from sureflow.data.normalize import Standard
+from sureflow.data.resampling import RESAMPLING, Resampling
 from sureflow.data.runs import Runs
 from sureflow.data.wall_layer import Lines, lines_of
 from sureflow.errors import SureflowError
@@ -50,6 +61,13 @@ class MovingGeometry:
         points, nodes = np.split(np.asarray(found)[0].T, [self.n_points])
         return Geometry(points, nodes if len(nodes) else None)
 
+    def slope(self, condition: Float[np.ndarray, " parameter"], along: Float[np.ndarray, " parameter"]) -> Geometry:
+        """Derivative of points and nodes along a change of the parameters."""
+        nowhere = np.empty((0, 0))
+        found = self.places.slope(self.inputs.forward(condition[None]), nowhere, along[None] / self.inputs.std, nowhere)
+        points, nodes = np.split(found.T, [self.n_points])
+        return Geometry(points, nodes if len(nodes) else None)
+
 
 @dataclass(frozen=True)
 class Space:
@@ -62,6 +80,7 @@ class Space:
     geometry: Geometry | None
     moving: MovingGeometry | None = None
     described: Mapping[str, Points] = field(default_factory=dict)
+    resampling: Resampling | None = None  # of training runs that were computed on other meshes
 
     @classmethod
     def of(cls, runs: Runs) -> Self:
@@ -73,6 +92,7 @@ class Space:
             runs.geometry,
             None if runs.geometry is not None else MovingGeometry.of(runs),
             dict(runs.described),
+            runs.resampling,
         )
 
     @property
@@ -142,6 +162,9 @@ class Space:
         if self.moving is not None:
             moving = {**self.moving.places.arrays(), "mean": self.moving.inputs.mean, "std": self.moving.inputs.std}
             found |= {f"moving.{name}": array for name, array in moving.items()}
+        if self.resampling is not None:
+            found |= {f"resampling.{name}": np.asarray(array) for name, array in self.resampling._asdict().items()}
+        found |= {f"patches.{name}": array for name, array in patch_arrays(self.topology.patches).items()}
         if self.topology.cells is not None:
             found |= {f"cells.{name}": np.asarray(array) for name, array in vars(self.topology.cells).items()}
         return found
@@ -156,7 +179,13 @@ class Space:
         arrays: Mapping[str, np.ndarray],
     ) -> Self:
         """From what `arrays` gave and a manifest says."""
-        groups: dict[str, dict[str, np.ndarray]] = {"described": {}, "moving": {}, "cells": {}}
+        groups: dict[str, dict[str, np.ndarray]] = {
+            "described": {},
+            "moving": {},
+            "cells": {},
+            RESAMPLING: {},
+            "patches": {},
+        }
         for name, array in arrays.items():
             group, dot, rest = name.partition(".")
             if dot:
@@ -168,7 +197,9 @@ class Space:
         else:
             geometry = Geometry(arrays["points"], arrays.get("nodes"))
         cells = Cells(**groups["cells"]) if groups["cells"] else None
-        space = cls(axes, Topology(shape, cells), location, n_points, geometry, moving, groups["described"])
+        resampling = Resampling(**groups[RESAMPLING]) if groups[RESAMPLING] else None
+        topology = Topology(shape, cells, patches_from(groups["patches"]))
+        space = cls(axes, topology, location, n_points, geometry, moving, groups["described"], resampling)
         space.require_consistent()
         return space
 

@@ -146,7 +146,7 @@ class Specification:
         """Those of a model that has use for them; of others, none are chosen."""
         if self.coordinates != AUTO or not self._anywhere:
             return self.coordinates
-        return BODY_FITTED if BODY_FITTED in runs.known_coordinates else PHYSICAL
+        return BODY_FITTED if BODY_FITTED in runs.known_coordinates and runs.own is None else PHYSICAL
 
     @property
     def seen_coordinates(self) -> str:

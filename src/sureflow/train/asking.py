@@ -41,6 +41,18 @@ def ask_each(
     return np.swapaxes(np.asarray(means), 0, 1)
 
 
+def ask_slope(
+    recipe: Recipe, weights: Any, sizes: Sizes, at: tuple[Inputs, Coordinates], along: tuple[Inputs, Coordinates]
+) -> Float[np.ndarray, "variable point"]:
+    """Derivative of the mean at one condition, along a change of its inputs and coordinates."""
+
+    def mean(inputs: Array, coordinates: Array) -> Array:
+        return _predict(weights, None, coordinates, inputs, recipe=recipe, sizes=sizes).mean
+
+    primal, tangent = (tuple(map(_float32, pair)) for pair in (at, along))
+    return np.asarray(jax.jvp(mean, primal, tangent)[1], float)[0]
+
+
 def ask_loss(recipe: Recipe, weights: Any, context: Context | None, sizes: Sizes, view: View) -> float:
     """What the head minimizes at the end of training, over all points and fields of runs: its likelihood, where it has one."""
     losses = []

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 from pydantic import Field
 
 from sureflow.heads import HEADS, Deterministic, Head
@@ -29,7 +30,7 @@ from sureflow.models.network import NETWORKS, NetworkSettings
 from sureflow.models.train_settings import TrainSettings
 from sureflow.predictive import Predictive
 from sureflow.samplers import SAMPLERS, Ensemble, Sampler
-from sureflow.train.asking import ask, ask_each, ask_loss
+from sureflow.train.asking import ask, ask_each, ask_loss, ask_slope
 from sureflow.train.batching import TrainingView
 from sureflow.train.checkpoint import begin_or_go_on, keeping
 from sureflow.train.field_networks import TrainedFields
@@ -52,6 +53,12 @@ class TrainedNetworks(FittedModel):
 
     def loss(self, view: View) -> float:
         return ask_loss(self.recipe, self.weights, None, self.sizes, view)
+
+    def slope(
+        self, inputs: Inputs, coordinates: Coordinates, d_inputs: Inputs, d_coordinates: Coordinates
+    ) -> Float[np.ndarray, "variable value"]:
+        along = (d_inputs, d_coordinates)
+        return ask_slope(self.recipe, self.weights, self.sizes, (inputs, coordinates), along)
 
     @property
     def has_samples(self) -> bool:
