@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from sureflow.campaign.designs import BODY, FLIGHT, PARAMETERS, Conditions, Row
 from sureflow.errors import SureflowError
-from sureflow.flow.mesh import FlowMesh, MeshSettings, SphereCone, body_mesh
+from sureflow.flow.mesh import FlowMesh, MeshSettings, SphereCone, body_mesh, nested
 from sureflow.flow.steer import SolverSettings
 from sureflow.physics.free_stream import FlightCondition
 from sureflow.physics.gases import GASES, Gas, PerfectGas
@@ -114,6 +114,12 @@ class Campaign:
         temperature = values.get("wall_temperature", self.wall.temperature)
         kind = WALL_KINDS[int(values["wall_kind"])] if "wall_kind" in values else self.wall.kind
         return RunSetup(condition, body, Wall(kind, temperature))
+
+    def refined(self, factor: float) -> Self:
+        """The same campaign with so many times as many cells in each direction, on a mesh that is nested with its own."""
+        if self.meshes == "fitted":
+            raise SureflowError("a campaign whose meshes are fitted to each run cannot be refined: share one mesh")
+        return replace(self, mesh=nested(self.body, self.mesh, factor))
 
     def build_mesh(self) -> FlowMesh:
         """The mesh that all runs share."""

@@ -19,6 +19,13 @@ def calibrate(
     folds: Annotated[
         bool, typer.Option("--folds", help="Use folds over the training runs even if there are unseen runs.")
     ] = False,
+    finer: Annotated[
+        Path | None,
+        typer.Option(help="Store of runs on a finer, nested mesh: bars then hold the error of the mesh too."),
+    ] = None,
+    coarser: Annotated[
+        Path | None, typer.Option(help="Store of runs on a coarser one: it tells the order of convergence.")
+    ] = None,
     quantities: Annotated[
         bool, typer.Option(help="Calibrate stand-off, pressures and drag as well (takes a few seconds more).")
     ] = True,
@@ -35,7 +42,7 @@ def calibrate(
     from sureflow.cli.console import Bar, out, say
     from sureflow.importers import open_file
     from sureflow.runtime import keep_compiled_programs
-    from sureflow.surrogate.workshop import calibrate_in
+    from sureflow.surrogate.workshop import calibrate_in, learn_mesh_error_in
 
     keep_compiled_programs()
     with Bar("refitting") as bar:
@@ -54,6 +61,11 @@ def calibrate(
     out.print(f"Written to {model}/", markup=False)
     out.print(f"calibrated; {intervals(fitted.calibration.fields, fitted.names)}", markup=False)
     out.print(reach(fitted.calibration.fields.reach))
+    if finer is not None:
+        third = None if coarser is None else open_file(coarser)
+        learned = learn_mesh_error_in(model, open_file(runs), open_file(finer), third).mesh_error
+        assert learned is not None
+        out.print(f"the error of the mesh is learned from {len(learned.inputs)} pairs of runs", markup=False)
 
 
 def intervals(fields: "ErrorBars", names: tuple[str, ...]) -> str:

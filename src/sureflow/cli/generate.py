@@ -31,6 +31,10 @@ def generate(
         Path | None,
         typer.Option(help="Also write the converged runs to this file for ParaView or others: .pvd, .nc, ..."),
     ] = None,
+    refine: Annotated[
+        float | None,
+        typer.Option(help="So many times as many cells in each direction, on a mesh nested with the preset's."),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Delete an existing store and start afresh.")] = False,
 ) -> None:
     """Compute a campaign of runs; it can be resumed.
@@ -49,6 +53,7 @@ def generate(
 
     predicted = load_starts(start_from) if start_from else None
     options, campaign, crew = Options(part, overwrite, retry_failed), load_campaign(preset), choose(workers, scheduler)
+    campaign = campaign if refine is None else campaign.refined(refine)
     with Bar(store.name) as bar:
         watch = Watch(bar)
         try:

@@ -110,12 +110,16 @@ def spoken(verdict: str) -> str:
 
 def spans(surrogate: "Surrogate", answer: "Answer") -> dict[str, str]:
     """Lowest and highest value of every field, and its mean standard deviation where the model has one."""
-    mean, std, texts = answer.predictive.mean, answer.predictive.std, {}
+    from sureflow.surrogate.labelled import prediction_arrays
+
+    arrays, texts = prediction_arrays(surrogate, answer), {}
+    mean, std = arrays[""], arrays.get("_std")
     for column, field in enumerate(surrogate.header.fields):
         values = mean[:, column]
         texts[field.name] = f"{values.min():.4g}..{values.max():.4g}{f' {field.unit}' if field.unit else ''}"
         if std is not None:
             texts[field.name] += f", standard deviation {std[:, column].mean():.2g} on average"
+            texts[field.name] += parts({name: array[:, column] for name, array in arrays.items()}, "")
     return texts
 
 
@@ -138,12 +142,14 @@ def quantities(surrogate: "Surrogate", answer: "Answer") -> dict[str, str]:
     from sureflow.surrogate.labelled import quantity_columns
 
     found, texts = quantity_columns(surrogate, answer.place), {}
-    for name in (name for name in found if not name.endswith(("_std", "_gp"))):
+    for name in (name for name in found if not name.endswith(("_std", "_gp", "_std_surrogate", "_std_mesh"))):
         texts[name] = with_bar(found, name)
         if f"{name}_gp" in found:
             better = {"gp": ", the better one", "field": ""}.get(found[f"{name}_gp"][2].get("better", ""), "")
             texts[name] += f"; by a process of its own {with_bar(found, f'{name}_gp')}{better}"
-    if any("+-" in text for text in texts.values()):
+    if surrogate.mesh_error is not None:
+        texts["+-"] = "one standard deviation of the error, that of the mesh counted where it is named"
+    elif any("+-" in text for text in texts.values()):
         texts["+-"] = "one standard deviation of the model's error against runs on the mesh of its training runs"
     return texts
 
@@ -152,5 +158,14 @@ def with_bar(found: "Mapping[str, tuple]", name: str) -> str:
     """'0.1234 +- 0.0005 Pa'."""
     _, values, attributes = found[name]
     bar = f" +- {found[f'{name}_std'][1][0]:.2g}" if f"{name}_std" in found else ""
+    bar += parts({key: column[1] for key, column in found.items()}, name)
     unit = attributes["units"]
     return f"{values[0]:.5g}{bar}{'' if unit == '1' else f' {unit}'}"
+
+
+def parts(found: "Mapping[str, np.ndarray]", name: str) -> str:
+    """' (surrogate 0.001, mesh 0.004)', where both are known."""
+    if f"{name}_std_mesh" not in found:
+        return ""
+    told = (f"{part} {found[f'{name}_std_{part}'].mean():.2g}" for part in ("surrogate", "mesh"))
+    return f" ({', '.join(told)})"

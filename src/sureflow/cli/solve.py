@@ -33,6 +33,10 @@ def solve(
             help="Start from what this model predicts, with the mesh, wall and scheme of the runs it learned from."
         ),
     ] = None,
+    with_mesh_error: Annotated[
+        bool,
+        typer.Option("--with-mesh-error", help="Also solve on two coarser meshes, which tell the error of this one."),
+    ] = False,
     mirror: Annotated[bool, typer.Option("--mirror", help="Draw both sides of the axis.")] = False,
     vtk: Annotated[bool, typer.Option("--vtk", help="Also write fields.vts for ParaView (needs pyvista).")] = False,
     export: Annotated[
@@ -65,14 +69,16 @@ def solve(
     if folder:
         refuse_to_overwrite(folder, overwrite=overwrite)
     solution = follow(mach, altitude, given, start_from, quiet=as_json)
+    told = mesh_error(solution) if with_mesh_error else None
     if as_json:
-        print(summary_text(solution))
+        print(summary_text(solution, told))
     if folder:
-        write(folder, solution, overwrite=overwrite, mirror=mirror, vtk=vtk)
+        write(folder, solution, told, overwrite=overwrite, mirror=mirror, vtk=vtk)
     if write_export:
         write_export(solution.to_xarray())
     if not as_json:
         print_summary(solution, folder)
+        print_mesh_error(told)
     if solution.convergence.status != "converged":
         raise typer.Exit(1)
 
@@ -103,6 +109,28 @@ def follow(
         return run(show)
 
 
+def mesh_error(solution: "FlowSolution") -> dict[str, Any]:
+    """What two coarser meshes tell of the error of this one."""
+    from sureflow.evaluate.mesh_study import study_mesh
+
+    begin("solving on two coarser meshes")
+    return study_mesh(solution).summary()
+
+
+def print_mesh_error(told: dict[str, Any] | None) -> None:
+    """Numbers with the standard uncertainty that the mesh leaves them."""
+    from sureflow.cli.console import out, print_facts
+
+    if told is None:
+        return
+    out.print(f"error of the mesh, from {', '.join(told['meshes'])} cells (one standard uncertainty, ASME V&V 20):")
+    rows = {}
+    for name, one in told["quantities"].items():
+        order = "" if one["order"] is None else f", observed order {one['order']:.2g}"
+        rows[name] = f"{one['value']:.5g} +- {one['std_mesh']:.2g} ({one['std_mesh'] / abs(one['value']):.2%}{order})"
+    print_facts(rows)
+
+
 def refuse_to_overwrite(folder: Path, *, overwrite: bool) -> None:
     """Replace results only if allowed, and never delete anything but results."""
     from sureflow.data.disk import explain_writing, refuse_nameless
@@ -126,7 +154,15 @@ def refuse_to_overwrite(folder: Path, *, overwrite: bool) -> None:
         raise Exists(f"{folder} exists: choose another folder, or allow it to be replaced")
 
 
-def write(folder: Path, solution: "FlowSolution", *, overwrite: bool, mirror: bool, vtk: bool) -> None:
+def write(
+    folder: Path,
+    solution: "FlowSolution",
+    told: dict[str, Any] | None,
+    *,
+    overwrite: bool,
+    mirror: bool,
+    vtk: bool,
+) -> None:
     """Write all files at once: they are made in a temporary folder, which then takes the place of the old one."""
     from sureflow.data.disk import explain_writing
     from sureflow.files import put_in_place
@@ -137,7 +173,7 @@ def write(folder: Path, solution: "FlowSolution", *, overwrite: bool, mirror: bo
     try:
         with explain_writing(folder):
             making.mkdir(parents=True)
-            write_solution(making, solution, mirror=mirror, vtk=vtk)
+            write_solution(making, solution, told, mirror=mirror, vtk=vtk)
             refuse_to_overwrite(folder, overwrite=overwrite)  # another process may have written there meanwhile
             put_in_place(making, place, overwrite=overwrite)
     finally:

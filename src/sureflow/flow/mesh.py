@@ -181,14 +181,49 @@ def distance_to_shock(body: SphereCone, mach: float, point: Points, normal: Poin
 
 def one_sided_stretching(first: float, cells: int) -> Float[np.ndarray, " node"]:
     """Nodes in 0..1 whose first interval is `first`, growing smoothly: 1 + tanh(b (t - 1)) / tanh(b) (Vinokur 1983)."""
+    t, strength = np.linspace(0.0, 1.0, cells + 1), stretching_strength(first, cells)
+    return t if strength is None else stretched(strength, t)
 
-    def node(strength: Any, t: Any) -> Any:
-        return 1.0 + np.tanh(strength * (t - 1.0)) / np.tanh(strength)
 
-    t, least = np.linspace(0.0, 1.0, cells + 1), 1e-6
-    if first >= node(least, t[1]):
-        return t
-    return node(find_root(lambda strength: node(strength, t[1]) - first, (least, 20.0)).x, t)
+def stretched(strength: Any, t: Any) -> Any:
+    return 1.0 + np.tanh(strength * (t - 1.0)) / np.tanh(strength)
+
+
+def stretching_strength(first: float, cells: int) -> Any:
+    """b for a first interval of this size; None where that is no smaller than those of even nodes."""
+    t, least = np.linspace(0.0, 1.0, cells + 1)[1], 1e-6
+    if first >= stretched(least, t):
+        return None
+    return find_root(lambda strength: stretched(strength, t) - first, (least, 20.0)).x
+
+
+def nested(body: SphereCone, settings: MeshSettings, factor: float) -> MeshSettings:
+    """The settings of the mesh with so many times as many cells in each direction, stretched alike.
+
+    Every node of the coarser of the two is one of the finer, so that its cells are made of whole ones.
+    """
+    along, normal = (round(factor * cells) for cells in settings.cells)
+    if [along, normal] != [factor * cells for cells in settings.cells]:
+        raise SureflowError(
+            f"{settings.cells[0]}x{settings.cells[1]} cells cannot be refined by {factor:g}: choose a factor that leaves "
+            "whole cells, such as 2, 3 or 0.5"
+        )
+    start, outward = body.wall(np.zeros(1))
+    layer = settings.nose_margin * float(distance_to_shock(body, settings.mach, start, outward)[0])
+    first_along = _first(settings.nose_cell * body.nose_radius / body.arc_length, settings.cells[0], along)
+    first_normal = _first(settings.wall_spacing / layer, settings.cells[1], normal)
+    return replace(
+        settings,
+        cells=(along, normal),
+        nose_cell=first_along * body.arc_length / body.nose_radius,
+        wall_spacing=first_normal * layer,
+    )
+
+
+def _first(first: float, cells: int, others: int) -> float:
+    """The first interval of other cells, so many in number, under the same stretching."""
+    strength = stretching_strength(first, cells)
+    return 1.0 / others if strength is None else float(stretched(strength, 1.0 / others))
 
 
 def body_mesh(body: SphereCone | None = None, settings: MeshSettings | None = None) -> FlowMesh:

@@ -2,7 +2,9 @@
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -22,12 +24,19 @@ FIELDS = ("u1", "u2", "rho", "T")
 FILES = ("fields.nc", "summary.json", "fields.png", "residual.png", "surface.png", "fields.vts")
 
 
-def write_solution(folder: Path, solution: FlowSolution, *, mirror: bool = False, vtk: bool = False) -> list[Path]:
+def write_solution(
+    folder: Path,
+    solution: FlowSolution,
+    mesh_error: Mapping[str, Any] | None = None,
+    *,
+    mirror: bool = False,
+    vtk: bool = False,
+) -> list[Path]:
     """Fields, summary and pictures into an existing folder; returns the files."""
     dataset = solution.to_xarray()
     for name in ("fields.vts", "fields.nc") if vtk else ("fields.nc",):
         write_dataset(dataset, folder / name)
-    (folder / "summary.json").write_text(summary_text(solution) + "\n", encoding="utf-8")
+    (folder / "summary.json").write_text(summary_text(solution, mesh_error) + "\n", encoding="utf-8")
     pictures = {
         "fields.png": fields_figure(solution, mirror=mirror),
         "residual.png": residual_figure(solution),
@@ -38,9 +47,10 @@ def write_solution(folder: Path, solution: FlowSolution, *, mirror: bool = False
     return sorted(folder.iterdir())
 
 
-def summary_text(solution: FlowSolution) -> str:
-    """The summary of a solution as JSON."""
-    return json.dumps(jsonable(solution.summary()), indent=2, allow_nan=False)
+def summary_text(solution: FlowSolution, mesh_error: Mapping[str, Any] | None = None) -> str:
+    """The summary of a solution as JSON, with the error of its mesh where that was looked at."""
+    further = {} if mesh_error is None else {"mesh_error": dict(mesh_error)}
+    return json.dumps(jsonable(solution.summary() | further), indent=2, allow_nan=False)
 
 
 def fields_figure(solution: FlowSolution, *, mirror: bool = False) -> Figure:

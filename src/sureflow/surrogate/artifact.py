@@ -32,10 +32,12 @@ from sureflow.surrogate.specification import Specification
 from sureflow.tensorfile import map_tensors, write_tensors
 from sureflow.uq.bars import Calibration, CalibrationFacts, Calibrations, ErrorBars
 from sureflow.uq.hull import HullCalibration, HullFacts
+from sureflow.uq.mesh_error import ARRAYS as MESH_ARRAYS
+from sureflow.uq.mesh_error import MeshError, MeshErrorFacts
 from sureflow.validation import Section, read_json, shortened, validated
 
 MANIFEST = "model.json"
-ARRAYS, BARS = "weights", "calibration"  # what the names of the two files of arrays begin with
+ARRAYS, BARS, MESH = "weights", "calibration", "mesh"  # what the names of the files of arrays begin with
 SCHEMA = "sureflow-model"
 SCHEMA_VERSION = 3
 EVENTS, EXPERIMENT, PROVENANCE = "events.jsonl", "experiment.toml", "provenance.json"
@@ -48,7 +50,7 @@ VERSIONED = ("sureflow", "jax", "equinox", "optax", "numpy", "scipy", "tinygp")
 class ArrayFile(Section):
     """A file of arrays beside the manifest."""
 
-    name: str = Field(pattern=r"^(weights|calibration)-[0-9a-f]{12}\.safetensors$")
+    name: str = Field(pattern=r"^(weights|calibration|mesh)-[0-9a-f]{12}\.safetensors$")
     checksum: str
 
 
@@ -88,6 +90,13 @@ class BarFacts(Section):
     quantities: CalibrationFacts | HullFacts | None = None
 
 
+class MeshErrorFile(Section):
+    """The error of the mesh, as far as arrays do not say it."""
+
+    file: ArrayFile
+    facts: MeshErrorFacts
+
+
 class Manifest(Section):
     """`model.json`."""
 
@@ -105,6 +114,7 @@ class Manifest(Section):
     data_checksum: str
     weights: ArrayFile
     calibration: BarFacts | None = None
+    mesh_error: MeshErrorFile | None = None
     numbers: tuple[NumberFacts, ...] = ()
     comparison: tuple[dict[str, Any], ...] = ()
     network_axis: str
@@ -149,7 +159,8 @@ def write_model(surrogate: Surrogate, folder: Path, described: Mapping[str, byte
     """Write the model, with the files that describe it, into a folder that is held; nothing describes it without them."""
     before = arrays_of(folder)
     weights = _keep_weights(surrogate, folder)
-    manifest = _manifest(surrogate, weights, _keep_bars(surrogate.calibration, folder))
+    bars, mesh_error = _keep_bars(surrogate.calibration, folder), _keep_mesh_error(surrogate.mesh_error, folder)
+    manifest = _manifest(surrogate, weights, bars, mesh_error)
     if described is None:
         described = dict.fromkeys(DESCRIBING, b"") if before and weights.name not in before else {}
     stage(folder, weights.name, described)
@@ -168,8 +179,8 @@ def arrays_of(folder: Path) -> list[str]:
     """The files of arrays of the model in a folder; none where there is no model, or a damaged one."""
     try:
         content = read_manifest(folder / MANIFEST)
-        bars = content.get("calibration") or {}
-        return [content["weights"]["name"], *([bars["file"]["name"]] if bars else [])]
+        further = [content[name] for name in ("calibration", "mesh_error") if content.get(name)]
+        return [content["weights"]["name"], *(one["file"]["name"] for one in further)]
     except (SureflowError, KeyError, TypeError, AttributeError):
         return []
 
@@ -215,6 +226,7 @@ def _load(folder: Path, content: dict[str, Any]) -> Surrogate:
             domain=domain_of(header, parameters),
             data_checksum=manifest.data_checksum,
             calibration=_load_bars(manifest, folder),
+            mesh_error=_load_mesh_error(manifest.mesh_error, folder),
             numbers=RunNumbers.restore(manifest.numbers, groups["numbers"]) if manifest.numbers else None,
             comparison=manifest.comparison,
             stored=StoredFile(path, manifest.weights.checksum),
@@ -359,7 +371,26 @@ def _count_quantities(header: Header, arrays: Mapping[str, np.ndarray]) -> int:
     return min(max(stored, len(QUANTITIES)), len(known_quantities(header)))
 
 
-def _manifest(surrogate: Surrogate, weights: ArrayFile, bars: BarFacts | None) -> Manifest:
+def _keep_mesh_error(learned: MeshError | None, folder: Path) -> MeshErrorFile | None:
+    if learned is None:
+        return None
+    return MeshErrorFile(file=_keep(MESH, learned.arrays(), folder), facts=learned.facts)
+
+
+def _load_mesh_error(stored: MeshErrorFile | None, folder: Path) -> MeshError | None:
+    if stored is None:
+        return None
+    path = folder / stored.file.name
+    refuse_link(path)
+    arrays = map_tensors(path, stored.file.checksum)
+    if set(arrays) != set(MESH_ARRAYS):
+        raise SureflowError(f"{path} is damaged: it has the arrays {sorted(arrays)}; calibrate the model again")
+    return MeshError(**{name: np.array(array) for name, array in arrays.items()}, facts=stored.facts)
+
+
+def _manifest(
+    surrogate: Surrogate, weights: ArrayFile, bars: BarFacts | None, mesh_error: MeshErrorFile | None
+) -> Manifest:
     from sureflow.models.network import network_axis
 
     predictor, scale = surrogate.predictor, surrogate.field_scale
@@ -377,6 +408,7 @@ def _manifest(surrogate: Surrogate, weights: ArrayFile, bars: BarFacts | None) -
         data_checksum=surrogate.data_checksum,
         weights=weights,
         calibration=bars,
+        mesh_error=mesh_error,
         numbers=tuple(surrogate.numbers.facts().values()) if surrogate.numbers else (),
         comparison=tuple(dict(row) for row in surrogate.comparison),
         network_axis=network_axis(),

@@ -10,6 +10,7 @@ from sureflow.data.labels import LONG_NAMES, Labels, facts_html, mesh_labels, va
 from sureflow.data.meshes import Geometry, Points, Topology
 from sureflow.data.scaling import POSITIVE_UNITS
 from sureflow.predictive import INTERVALS
+from sureflow.surrogate.mesh_bars import add_mesh, mesh_quantity_std, mesh_std
 from sureflow.surrogate.model import Answer, Conditions, Surrogate
 from sureflow.surrogate.observe import ALONG_BODY, ALONG_BODY_NAMES, Observer
 from sureflow.uq.bars import ErrorBars
@@ -23,6 +24,8 @@ WIDEST = 0.999  # of the half widths of intervals, over a value that is positive
 MEANINGS = {
     "": "{}",
     "_std": "standard deviation of the {}",
+    "_std_surrogate": "standard deviation of the {} against runs on the mesh of the training runs",
+    "_std_mesh": "standard deviation of the {} for the error of that mesh",
     "_std_raw": "standard deviation of the {} before calibration",
     "_interval90": "half width of the 90 % interval of the {} at a point",
     "_lower90": "lower end of the 90 % interval of the {} at a point",
@@ -80,7 +83,10 @@ def prediction_arrays(surrogate: Surrogate, answer: Answer) -> dict[str, np.ndar
             arrays["_std_raw"] = own
         widths = _intervals(surrogate.calibration.fields, np.asarray(std))
         arrays |= _possible(widths, np.asarray(found.mean), surrogate.units)
-    return {suffix: np.asarray(values) for suffix, values in arrays.items()}
+    made = {suffix: np.asarray(values) for suffix, values in arrays.items()}
+    if surrogate.mesh_error is not None and made[""].shape[2] == surrogate.space.n_points and "_std" in made:
+        return add_mesh(made, mesh_std(surrogate, answer.place.conditions, made[""]))
+    return made
 
 
 def _intervals(fitted: ErrorBars, std: Float[np.ndarray, "case variable point"]) -> dict[str, np.ndarray]:
@@ -146,7 +152,8 @@ def quantity_columns(surrogate: Surrogate, place: Place) -> dict[str, tuple]:
             columns[quantity.name] = ("case", values[:, index], {"units": quantity.unit})
             if std is not None:
                 columns[f"{quantity.name}_std"] = ("case", std[:, index], {"units": quantity.unit})
-    return columns | _own_processes(surrogate, place, {*columns})
+    columns |= _own_processes(surrogate, place, {*columns})
+    return columns if surrogate.mesh_error is None else columns | _with_mesh(surrogate, place, columns)
 
 
 def labelled_quantities(surrogate: Surrogate, place: Place, *, single: bool) -> "xarray.Dataset":
@@ -156,6 +163,23 @@ def labelled_quantities(surrogate: Surrogate, place: Place, *, single: bool) -> 
     parameters = _parameters(surrogate, place.conditions, single=False)
     found = xarray.Dataset(quantity_columns(surrogate, place), parameters, {"verdict": place.summary()})
     return found.isel(case=0) if single else found
+
+
+def _with_mesh(surrogate: Surrogate, place: Place, columns: Mapping[str, tuple]) -> dict[str, tuple]:
+    """Bars of quantities that hold the error of the mesh as well, with both parts, where the levels of runs keep them."""
+    names = [name for name in columns if f"{name}_std" in columns]
+    relative = mesh_quantity_std(surrogate, place.conditions, [name.removesuffix("_gp") for name in names])
+    found: dict[str, tuple] = {}
+    for name, mesh in zip(names, relative.T, strict=True):
+        if np.isfinite(mesh).all():
+            (_, values, _), (dims, std, unit) = columns[name], columns[f"{name}_std"]
+            parts = {
+                "_std": np.hypot(std, mesh * np.abs(values)),
+                "_std_surrogate": std,
+                "_std_mesh": mesh * np.abs(values),
+            }
+            found |= {name + suffix: (dims, part, unit) for suffix, part in parts.items()}
+    return found
 
 
 def _own_processes(surrogate: Surrogate, place: Place, read_off: set[str]) -> dict[str, tuple]:

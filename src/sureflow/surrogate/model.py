@@ -27,6 +27,7 @@ from sureflow.surrogate.space import Space
 from sureflow.surrogate.specification import Specification
 from sureflow.uq.bars import Calibrations, Query
 from sureflow.uq.domain import Place, TrainingDomain, most_usual
+from sureflow.uq.mesh_error import MeshError
 from sureflow.validation import shortened
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Surrogate:
     data_checksum: str
     calibration: Calibrations | None = None
     numbers: RunNumbers | None = None  # of a run, each by a process of its own
+    mesh_error: MeshError | None = None  # of the mesh of the runs, where finer ones told it
     comparison: tuple[Mapping[str, Any], ...] = ()  # what cross-validation found, where the model was chosen by it
     stored: StoredFile | None = None
 

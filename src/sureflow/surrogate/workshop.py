@@ -31,12 +31,13 @@ from sureflow.surrogate.experiment import Experiment
 from sureflow.surrogate.fit import SILENT, Listener, make_surrogate
 from sureflow.surrogate.learning import CHECKPOINT, continues
 from sureflow.surrogate.matching import matched
+from sureflow.surrogate.mesh_bars import with_mesh_error
 from sureflow.surrogate.model import Surrogate
 from sureflow.surrogate.model_folder import alone_in, is_unsettled
 from sureflow.train.events import explosion_warning, jsonl_sink, tensorboard_sink
 
 # What a folder may hold that a model is trained into: without a model, only what an interrupted training left.
-LEFT_BEHIND = (CHECKPOINT, EVENTS, "weights*.safetensors", "calibration*.safetensors")
+LEFT_BEHIND = (CHECKPOINT, EVENTS, "weights*.safetensors", "calibration*.safetensors", "mesh*.safetensors")
 OF_A_MODEL = (*LEFT_BEHIND, MANIFEST, EXPERIMENT, PROVENANCE)
 
 
@@ -108,6 +109,14 @@ def calibrate_in(
         fitted = calibrate(surrogate, runs, folds=folds, quantities=quantities, on_refit=on_refit)
         write_model(fitted, folder)
     return fitted
+
+
+def learn_mesh_error_in(folder: Path, runs: Runs, finer: Runs, coarser: Runs | None = None) -> Surrogate:
+    """Learn the error of the mesh of the model in a folder, where its predictions then carry it."""
+    with alone_in(folder):
+        learned = with_mesh_error(load(folder), runs, finer, coarser)
+        write_model(learned, folder)
+    return learned
 
 
 class Diary:

@@ -1,0 +1,94 @@
+"""Runs on nested meshes: every cell of the one is made of whole cells of the other."""
+
+import numpy as np
+from jaxtyping import Float
+
+from sureflow.data.meshes import Geometry
+from sureflow.data.runs import Runs
+from sureflow.errors import SureflowError
+from sureflow.physics.gases import Gas
+
+Block = Float[np.ndarray, "variable nj ni"]
+Nodes = Float[np.ndarray, "node_j node_i"]
+
+SAME_NODES = 1e-6  # of the size of the mesh
+FLOW = ("u1", "u2", "rho", "T")
+
+
+def refinement(coarse: Runs, fine: Runs) -> int:
+    """By how much the cells of the fine runs are smaller, or a sentence about why their meshes are not nested."""
+    ours, theirs = coarse.topology.shape, fine.topology.shape
+    if ours is None or theirs is None or len(ours) != 2 or coarse.header.location != "cells":
+        raise SureflowError("levels need runs in the cells of structured blocks in two dimensions")
+    factors = {there / here for here, there in zip(ours, theirs, strict=True)}
+    factor = factors.pop()
+    if factors or factor != int(factor) or factor < 2:
+        raise SureflowError(
+            f"meshes of {_size(ours)} and {_size(theirs)} cells are not nested: give runs with twice as many cells, or "
+            "three times, in both directions"
+        )
+    if coarse.is_moving or fine.is_moving:
+        return int(factor)  # nodes of each run are compared when it is restricted
+    require_nested(coarse.geometry_of(0), fine.geometry_of(0), ours, int(factor))
+    return int(factor)
+
+
+def require_nested(coarse: Geometry, fine: Geometry, shape: tuple[int, ...], factor: int) -> None:
+    """Refuse nodes of which the coarse ones are not among the fine ones at even steps."""
+    if coarse.nodes is None or fine.nodes is None:
+        raise SureflowError("levels need runs whose mesh has nodes")
+    finer = tuple(factor * n for n in shape)
+    away = 0.0
+    for axis in (0, 1):
+        here, there = coarse.grid(axis, shape), fine.grid(axis, finer)
+        away = max(away, float(np.abs(here - there[::factor, ::factor]).max()))
+    if away > SAME_NODES * float(np.ptp(coarse.points, axis=0).max()):
+        raise SureflowError(
+            f"the meshes are not nested: nodes lie up to {away:.3g} apart; compute the finer runs on a refined mesh of the "
+            "coarser ones"
+        )
+
+
+def restricted(runs: Runs, case: int, factor: int) -> Block:
+    """The fields of one fine run on the cells of the coarse mesh: means over volumes, conservative for a flow of a gas."""
+    shape = runs.topology.shape
+    assert shape is not None
+    geometry = runs.geometry_of(case)
+    volume = cell_volumes(geometry.grid(0, shape), geometry.grid(1, shape))
+    fields = np.asarray(runs.fields[case], float).reshape(-1, *shape)
+    if runs.gas is None or runs.names != FLOW:
+        return merged(fields * volume, factor) / merged(volume[None], factor)
+    return restricted_flow(fields, volume, factor, runs.gas)
+
+
+def restricted_flow(
+    fields: Float[np.ndarray, "4 nj ni"], volume: Float[np.ndarray, "nj ni"], factor: int, gas: Gas
+) -> Float[np.ndarray, "4 coarse_j coarse_i"]:
+    """u1, u2, rho and T of the cells that hold the same mass, momentum and energy."""
+    u1, u2, rho, temperature = fields
+    energy = np.asarray(gas.energy_from_temperature(rho, temperature))
+    kept = np.stack([rho, rho * u1, rho * u2, rho * (energy + 0.5 * (u1**2 + u2**2))]) * volume
+    mass, along, out, total = merged(kept, factor)
+    density = mass / merged(volume[None], factor)[0]
+    u1, u2 = along / mass, out / mass
+    inner = total / mass - 0.5 * (u1**2 + u2**2)
+    return np.stack([u1, u2, density, np.asarray(gas.temperature(density, inner))])
+
+
+def merged(values: Block, factor: int) -> Float[np.ndarray, "variable coarse_j coarse_i"]:
+    """Sums over the fine cells of every coarse one."""
+    count, nj, ni = values.shape
+    return values.reshape(count, nj // factor, factor, ni // factor, factor).sum(axis=(2, 4))
+
+
+def cell_volumes(x: Nodes, r: Nodes) -> Float[np.ndarray, "nj ni"]:
+    """Of cells about the axis, over 2 pi; of a plane mesh that reaches below the axis, their areas."""
+    diagonal = (x[1:, 1:] - x[:-1, :-1]) * (r[1:, :-1] - r[:-1, 1:]) - (x[1:, :-1] - x[:-1, 1:]) * (
+        r[1:, 1:] - r[:-1, :-1]
+    )
+    radius = 0.25 * (r[1:, 1:] + r[1:, :-1] + r[:-1, 1:] + r[:-1, :-1])
+    return 0.5 * np.abs(diagonal) * (radius if r.min() >= 0 else 1.0)
+
+
+def _size(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape[::-1]))

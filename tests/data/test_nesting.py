@@ -1,0 +1,73 @@
+"""Nested meshes: recognized, refused where they are not, and fields carried over without loss."""
+
+import numpy as np
+import pytest
+
+import sureflow as sf
+import synthetic
+from sureflow.data.nesting import cell_volumes, refinement, restricted, restricted_flow
+from sureflow.flow.mesh import MeshSettings, SphereCone, body_mesh, nested
+from sureflow.physics.gases import PerfectGas
+
+CONDITIONS = synthetic.grid()[:3]
+
+
+def test_the_factor_between_meshes():
+    coarse = synthetic.runs(CONDITIONS, shape=(6, 8))
+    assert refinement(coarse, synthetic.runs(CONDITIONS, shape=(12, 16))) == 2
+    assert refinement(coarse, synthetic.runs(CONDITIONS, shape=(18, 24))) == 3
+    with pytest.raises(sf.SureflowError, match="8x6 and 12x9 cells are not nested"):
+        refinement(coarse, synthetic.runs(CONDITIONS, shape=(9, 12)))
+    with pytest.raises(sf.SureflowError, match="8x6 and 16x18 cells are not nested"):
+        refinement(coarse, synthetic.runs(CONDITIONS, shape=(18, 16)))
+
+
+def test_meshes_with_other_nodes_are_refused():
+    coarse, fine = (body_mesh(SphereCone(), MeshSettings(cells=(n, n), wall_spacing=1e-4)) for n in (16, 32))
+    ours, theirs = (runs_on(mesh) for mesh in (coarse, fine))
+    with pytest.raises(sf.SureflowError, match="the meshes are not nested: nodes lie up to"):
+        refinement(ours, theirs)
+
+
+def runs_on(mesh):
+    centers, nodes = mesh.centers, (mesh.node_x, mesh.node_r)
+    points, corners = (np.column_stack([one.ravel() for one in both]) for both in (centers, nodes))
+    values = np.ones((3, len(points)))
+    return sf.Runs.from_arrays({"a": [0.0, 1.0, 2.0]}, points, {"p": values}, nodes=corners, shape=mesh.shape)
+
+
+@pytest.mark.parametrize("factor", [2, 3, 0.5])
+def test_a_refined_mesh_has_the_nodes_of_the_other(factor):
+    body, settings = SphereCone(), MeshSettings(cells=(16, 16), wall_spacing=1e-4)
+    mesh, other = body_mesh(body, settings), body_mesh(body, nested(body, settings, factor))
+    fine, coarse = (other, mesh) if factor > 1 else (mesh, other)
+    stride = int(max(factor, 1 / factor))
+    for name in ("node_x", "node_r"):
+        assert getattr(fine, name)[::stride, ::stride] == pytest.approx(getattr(coarse, name), abs=1e-10)
+    with pytest.raises(sf.SureflowError, match="cannot be refined by"):
+        nested(body, settings, 0.3)
+
+
+def test_restriction_keeps_mass_momentum_and_energy():
+    rng, gas = np.random.default_rng(0), PerfectGas()
+    mesh = body_mesh(SphereCone(), MeshSettings(cells=(16, 16), wall_spacing=1e-4))
+    volume = cell_volumes(mesh.node_x, mesh.node_r)
+    scale = np.array([1000.0, 500.0, 0.01, 3000.0])[:, None, None]
+    fine = scale * (1.0 + 0.3 * rng.random((4, 16, 16)))
+    coarse = restricted_flow(fine, volume, 2, gas)
+    sizes = (volume, volume.reshape(8, 2, 8, 2).sum(axis=(1, 3)))
+    for one in zip(
+        *(conserved(fields, size, gas) for fields, size in zip((fine, coarse), sizes, strict=True)), strict=True
+    ):
+        assert one[1] == pytest.approx(one[0])
+
+
+def conserved(fields, volume, gas):
+    u1, u2, rho, temperature = fields
+    energy = gas.energy_from_temperature(rho, temperature) + 0.5 * (u1**2 + u2**2)
+    return [float((density * volume).sum()) for density in (rho, rho * u1, rho * u2, rho * energy)]
+
+
+def test_uniform_fields_stay_uniform():
+    fine = runs_on(body_mesh(SphereCone(), MeshSettings(cells=(16, 16), wall_spacing=1e-4)))
+    assert restricted(fine, 0, 2) == pytest.approx(1.0)
