@@ -180,7 +180,8 @@ def test_a_worker_that_dies_is_named_by_its_condition(campaign, tmp_path):
     with (
         ThreadPoolExecutor(1) as executor,
         pytest.raises(
-            SureflowError, match=r"Mach .* km could not be computed \(MemoryError: no room\); finished runs are"
+            SureflowError,
+            match=r"the run at mach=.*, altitude_km=.* could not be computed \(MemoryError: no room\); finished runs are",
         ),
     ):
         run(tmp_path / "runs.zarr", campaign, dies, executor=executor)

@@ -118,12 +118,12 @@ def test_a_store_or_model_of_a_newer_version_is_named(run, refused, tmp_path):
     content = json.loads(marks.read_text())
     content["attributes"]["schema_version"] = 3
     marks.write_text(json.dumps(content))
-    manifest.write_text(manifest.read_text().replace('"schema_version": 2', '"schema_version": 3'))
+    manifest.write_text(manifest.read_text().replace('"schema_version": 3', '"schema_version": 4'))
     assert refused("info", "runs.zarr").startswith(
         "runs.zarr has schema version 3, and this sureflow reads versions up to 2"
     )
-    assert refused("predict", "model", "mach=25").startswith(
-        "model/model.json has schema version 3; this sureflow reads"
+    assert refused("predict", "model", "mach=25", "altitude_km=46").startswith(
+        "model/model.json has schema version 4; this sureflow reads"
     )
 
 

@@ -149,9 +149,9 @@ def test_the_best_model_is_kept_and_the_table_shown(run, runs, tmp_path):
 
 
 def test_an_ending_that_nothing_reads_is_named(refused, tmp_path):
-    (tmp_path / "runs.plt").write_text("")
-    assert refused("train", "runs.plt", "-o", "model").startswith(
-        "runs.plt: the ending '.plt' is not one of .zarr, .npz"
+    (tmp_path / "runs.ply").write_text("")
+    assert refused("train", "runs.ply", "-o", "model").startswith(
+        "runs.ply: the ending '.ply' is not one of .zarr, .npz"
     )
     assert not (tmp_path / "model").exists()
 

@@ -117,9 +117,9 @@ def test_a_store_gives_its_converged_runs(tmp_path):
     converged = ~np.isin(np.arange(len(expected)), [3, 5, 6])
     np.testing.assert_array_equal(runs.parameters, expected.parameters[converged])
     np.testing.assert_array_equal(runs.array(), expected.array()[converged])
-    assert runs.left_out == {"to do": 1, "stalled": 1, "failed": 1}
+    assert runs.left_out == {"interrupted": 1, "stalled": 1, "failed": 1}
     assert runs.checksum == expected.select(converged).checksum
-    assert "(left out: 1 to do, 1 stalled, 1 failed)" in repr(runs)
+    assert "(left out: 1 stalled, 1 failed, 1 interrupted)" in repr(runs)
 
 
 @each_kind

@@ -115,9 +115,9 @@ def test_overrides_reach_into_a_resolved_file(tmp_path):
         ("uq=gaussian", "uq='gaussian' is not one of deterministic, mve, evidential, mixture, ensemble, dropout"),
         ("train.epochs", "must read key=value"),
         ("runs.kind=3", "has no settings below it"),
-        ("split.kind=other", "split.kind='other' is not one of all, random, paper"),
+        ("split.kind=other", "split.kind='other' is not one of all, random, parts, paper"),
         ("scaling=other", "scaling='other' is not one of none, freestream, similarity, nondimensional, log-density"),
-        ("model.name=other", "model.name='other' is not one of auto, interpolation"),
+        ("model.name=other", "model.name='other' is not one of auto, aligned, interpolation"),
     ],
 )
 def test_mistakes_are_explained(override, message):

@@ -16,7 +16,7 @@ TEST_SHARE = 0.2  # of the runs, where no split is given
 
 def curve_models() -> list[str]:
     """The models that are quick enough to be fitted to many numbers of runs."""
-    return [name for name in MODELS if MODELS[name].capabilities.refits_quickly]
+    return [name for name in MODELS if MODELS[name]().capabilities.refits_quickly]
 
 
 def curve_settings(store: Path, models: Sequence[str], sizes: Sequence[int], split: str | None = None) -> StudySettings:

@@ -1,6 +1,7 @@
 """A trained model as its user meets it: conditions in, fields with error bars out, in physical units."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -161,14 +162,8 @@ class Surrogate:
 
         A model from elsewhere may hold finite numbers that no training gives: what it makes of them is not answered.
         """
-        try:
-            with np.errstate(over="ignore", invalid="ignore"):
-                found = self.predictor(conditions)
-        except (ValueError, IndexError) as error:
-            raise SureflowError(
-                f"the {self.model_name} cannot be evaluated ({shortened(error)}): its arrays do not fit together; train it "
-                "again"
-            ) from error
+        with self._evaluated():
+            found = self.predictor(conditions)
         if not all(np.isfinite(values).all() for values in (found.mean, *found.parts.values())):
             at = ", ".join(f"{name}={value:g}" for name, value in zip(self.parameter_names, conditions[0], strict=True))
             raise SureflowError(
@@ -179,7 +174,20 @@ class Surrogate:
 
     def novelty(self, conditions: Conditions) -> Float[np.ndarray, " case"]:
         """How new conditions are to the model: 0 at its training runs, about 1 at one of them that it had not seen."""
-        return self.predictor.novelty(conditions, self.domain.parameters)
+        with self._evaluated():
+            return self.predictor.novelty(conditions, self.domain.parameters)
+
+    @contextmanager
+    def _evaluated(self) -> Iterator[None]:
+        """Arrays of a model from elsewhere may not fit together, or overflow."""
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                yield
+        except (ValueError, IndexError) as error:
+            raise SureflowError(
+                f"the {self.model_name} cannot be evaluated ({shortened(error)}): its arrays do not fit together; train it "
+                "again"
+            ) from error
 
     @property
     def has_samples(self) -> bool:
