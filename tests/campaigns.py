@@ -17,7 +17,7 @@ from sureflow.flow.solution import RECORD_NAMES
 
 TINY = {
     "conditions": [{"mach": [18.0, 20.0, 22.0], "altitude_km": [40.0, 46.0]}],
-    "mesh": {"cells": [16, 16], "wall_spacing": 2e-4},
+    "mesh": {"cells": [16, 16], "wall_spacing": 2e-4, "nose_margin": 2.0, "base_margin": 1.5},
 }
 TINY_TOML = """
 [[conditions]]
@@ -27,6 +27,8 @@ altitude_km = [40, 46]
 [mesh]
 cells = [16, 16]
 wall_spacing = 2e-4
+nose_margin = 2.0
+base_margin = 1.5
 """
 
 
