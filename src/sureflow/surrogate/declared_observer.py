@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -197,6 +195,9 @@ def _slope(
     nodes = geometry.points if geometry.nodes is None else geometry.nodes
     along = Geometry(np.zeros_like(geometry.points), np.zeros_like(nodes)) if moved is None else moved
     d_nodes = along.points if along.nodes is None else along.nodes
+    import jax
+    import jax.numpy as jnp
+
     primal = tuple(map(jnp.asarray, (field, geometry.points, nodes)))
     tangent = tuple(map(jnp.asarray, (d_field, along.points, d_nodes)))
     return float(jax.jvp(lambda values, points, at: read(jnp, values, points, at), primal, tangent)[1])
