@@ -94,8 +94,8 @@ def test_mistakes_are_named(changes, sentence):
 @pytest.mark.parametrize(
     ("preset", "sentence"),
     [
-        ("papr", "preset 'papr' is not one of family, paper, quick; did you mean paper?"),
-        ("xyz", "preset 'xyz' is not one of family, paper, quick, and no path of a TOML file"),
+        ("papr", "preset 'papr' is not one of adiabatic, family, paper, quick; did you mean paper?"),
+        ("xyz", "preset 'xyz' is not one of adiabatic, family, paper, quick, and no path of a TOML file"),
         ("nowhere.toml", "nowhere.toml cannot be read (No such file or directory)"),
     ],
 )

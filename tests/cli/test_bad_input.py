@@ -35,7 +35,10 @@ from sureflow.data.store import open_store
         ("generate .", ". cannot hold results"),
         ("generate ..", ".. cannot hold results"),
         ("generate /", "/ cannot hold results"),
-        ("generate runs.zarr --preset papr", "preset 'papr' is not one of family, paper, quick; did you mean paper?"),
+        (
+            "generate runs.zarr --preset papr",
+            "preset 'papr' is not one of adiabatic, family, paper, quick; did you mean paper?",
+        ),
         ("generate runs.zarr --shard 3/2", "shard=3/2 must be i/N"),
         ("generate runs.zarr --shard half", "shard='half' is not i/N"),
         ("generate runs.zarr --workers 0", "workers=0 must be at least 1"),

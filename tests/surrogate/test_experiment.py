@@ -117,7 +117,7 @@ def test_overrides_reach_into_a_resolved_file(tmp_path):
         ("runs.kind=3", "has no settings below it"),
         ("split.kind=other", "split.kind='other' is not one of all, random, parts, paper"),
         ("scaling=other", "scaling='other' is not one of none, freestream, similarity, nondimensional, log-density"),
-        ("model.name=other", "model.name='other' is not one of auto, aligned, interpolation"),
+        ("model.name=other", "model.name='other' is not one of auto, interpolation, pod-gp, "),
     ],
 )
 def test_mistakes_are_explained(override, message):

@@ -152,7 +152,7 @@ def test_physical_coordinates_have_had_another_name():
         ({"uq": 3}, r"uq='3' is not one of deterministic"),
         ({"scaling": "other"}, r"scaling='other' is not one of none, freestream, similarity, nondimensional, log-density"),
         ({"scaling": 3}, r"scaling=3: Input should be a valid string"),
-        ({"model": "other"}, r"model.name='other' is not one of auto, aligned, interpolation, .*, deeponet, fno, neural-process"),
+        ({"model": "other"}, r"model.name='other' is not one of auto, interpolation, pod-gp, .*, deeponet, fno, neural-process"),
         ({"model": "interpolatoin"}, r"did you mean interpolation\?"),
         ({"model": 3}, r"model: give the name of a model or a table with its settings"),
         ({"model": {"name": "pod-gp", "modes": 0}}, r"model.modes=0: Input should be greater than 0"),
