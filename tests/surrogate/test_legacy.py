@@ -25,6 +25,9 @@ MODELS = {
 # Equal to the last bit on the machine that made them. Another processor adds in another order: in float64, in a solution
 # with a factorized covariance, in float32.
 TOLERANCE = {"interpolation": 1e-12, "pod-gp": 1e-7, "deeponet": 1e-4}
+# The variance of a process is the small difference of its prior's and what the runs explain, so that another order of
+# additions counts for more: by up to 6e-6 between the library that made these numbers and the present one.
+TOLERANCE_OF_STD = TOLERANCE | {"pod-gp": 2e-5}
 each_model = pytest.mark.parametrize("name", MODELS)
 
 
@@ -61,7 +64,7 @@ def test_predictions_are_those_of_version_1(runs, name):
     assert model.data_checksum == runs.checksum
     found = model.predictive(known["ask"])
     np.testing.assert_allclose(found.mean, known["mean"], rtol=TOLERANCE[name])
-    np.testing.assert_allclose(found.std, known["std"], rtol=TOLERANCE[name])
+    np.testing.assert_allclose(found.std, known["std"], rtol=TOLERANCE_OF_STD[name])
 
 
 @each_model
