@@ -192,9 +192,6 @@ def _slope(
     moved: Geometry | None,
 ) -> float:
     """The derivative of one quantity along one change of its field and of the mesh."""
-    import jax  # heavy, and predictions need none of it
-    import jax.numpy as jnp
-
     nodes = geometry.points if geometry.nodes is None else geometry.nodes
     along = Geometry(np.zeros_like(geometry.points), np.zeros_like(nodes)) if moved is None else moved
     d_nodes = along.points if along.nodes is None else along.nodes
