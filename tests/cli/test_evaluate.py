@@ -56,7 +56,7 @@ def test_mistakes(refused, folder, trained, tmp_path):
     synthetic.runs().select(trained).save(tmp_path / "trained.zarr")
     synthetic.runs(shape=(12, 8)).save(tmp_path / "finer.zarr")
     for runs, more, sentence in [
-        ("runs.zarr", ["--split", "papr"], "split='papr' is not one of all, random, paper; did you mean paper?"),
+        ("runs.zarr", ["--split", "papr"], "split='papr' is not one of all, random, parts, paper; did you mean paper?"),
         ("trained.zarr", [], "runs were trained on or calibrated with: hold some of them out"),
         ("finer.zarr", [], "mesh of 48 points and these runs have 96"),
         ("none.zarr", [], "none.zarr does not exist"),

@@ -66,10 +66,11 @@ class PodGP(FittedModel):
         self, inputs: Inputs, coordinates: Coordinates, d_inputs: Inputs, d_coordinates: Coordinates
     ) -> Float[np.ndarray, "variable value"]:
         used, along = (np.asarray(rows, float)[:, self.varying > 0] for rows in (inputs, d_inputs))
-        with double_precision():
-            rows = tuple(jnp.asarray(pad(one, PAD_CONDITIONS)) for one in (used, along))
-            moved = jax.jvp(lambda some: _posterior(self._processes, self._padded, some)[0], rows[:1], rows[1:])[1]
-        return combine(self.scale * np.asarray(moved)[:1], self.modes)[0]
+        moved = [
+            _covariance_slope(logarithms, used, along, self.inputs) @ weights
+            for logarithms, (_, weights) in zip(self.logarithms, self._factors, strict=True)
+        ]
+        return combine(self.scale * np.array(moved).T, self.modes)[0]
 
     def novelty(self, inputs: Inputs, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " case"]:
         """The standard deviation of the field without noise, over its median at runs left out one at a time."""
@@ -229,6 +230,20 @@ def _covariance(
     distance = np.sqrt(5.0) * cdist(one * scale, other * scale)
     matern = (1.0 + distance + distance**2 / 3.0) * np.exp(-distance)
     return np.exp(logarithms[0]) * matern + WIDE * (1.0 + one @ other.T)
+
+
+def _covariance_slope(
+    logarithms: Float[np.ndarray, " hyperparameter"],
+    one: Float[np.ndarray, "row parameter"],
+    along: Float[np.ndarray, "row parameter"],
+    other: Float[np.ndarray, "run parameter"],
+) -> Float[np.ndarray, "row run"]:
+    """The derivative of the covariance as `one` moves along a direction."""
+    scale = np.exp(-logarithms[2:])
+    distance = np.sqrt(5.0) * cdist(one * scale, other * scale)
+    away = (along * scale**2 * one).sum(axis=1)[:, None] - (along * scale**2) @ other.T
+    matern = -5.0 / 3.0 * (1.0 + distance) * np.exp(-distance) * away
+    return np.exp(logarithms[0]) * matern + WIDE * along @ other.T
 
 
 def _variance(
