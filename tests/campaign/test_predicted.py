@@ -11,14 +11,15 @@ from sureflow.flow.solve import solve_flow
 from sureflow.physics.free_stream import FlightCondition
 from sureflow.surrogate.fit import fit
 
+# A mesh on which cold starts converge as well.
+NARROW = {"cells": [16, 16], "wall_spacing": 2e-4}
+
 
 @pytest.fixture(scope="module")
 def starts(tmp_path_factory) -> PredictedStarts:
     """From four runs on 16 x 16 cells, each from a cold start."""
     path = tmp_path_factory.mktemp("runs") / "runs.zarr"
-    # A mesh on which runs converge quickly; its margin is too narrow for results of their own.
-    narrow = {"cells": [16, 16], "wall_spacing": 2e-4}
-    campaign = tiny(conditions=[{"mach": [18.0, 20.0], "altitude_km": [38.0, 40.0]}], mesh=narrow)
+    campaign = tiny(conditions=[{"mach": [18.0, 20.0], "altitude_km": [38.0, 40.0]}], mesh=NARROW)
     run_campaign(path, campaign, crew(Inline()), solve=lambda case: solve_case(case._replace(start=None)))
     return PredictedStarts.of(fit(open_runs(path), "interpolation", calibrate=False))
 
@@ -39,7 +40,7 @@ def test_conditions_outside_of_the_model_are_refused(starts):
 
 
 def test_a_campaign_may_start_from_predictions(starts, tmp_path):
-    campaign = tiny(conditions=[{"cases": [[18.0, 40.0], [19.0, 39.0], [39.0, 70.0]]}])
+    campaign = tiny(conditions=[{"cases": [[18.0, 40.0], [19.0, 39.0], [39.0, 70.0]]}], mesh=NARROW)
     seen, fake, in_process = {}, fake_solver(campaign), crew(Inline())
 
     def solver(case):
