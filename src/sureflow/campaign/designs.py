@@ -70,7 +70,9 @@ class Conditions:
             raise SureflowError("conditions: give at least one Mach number and one altitude")
         count = self.runs or math.prod(map(len, self.given.values())) + len(self.cases)
         if count > MOST_CONDITIONS:
-            raise SureflowError(f"conditions are {count:,}: a campaign has at most {MOST_CONDITIONS:,}")
+            raise SureflowError(
+                f"conditions are {count:,}, and a campaign has at most {MOST_CONDITIONS:,}: give fewer values, or sample them"
+            )
         rule = DESIGNS[self.kind]
         if rule.samples != (self.runs is not None):
             wanted = "needs the number of runs" if rule.samples else "has no use for the number of runs: leave it out"

@@ -19,6 +19,7 @@ from sureflow.cli.generate import generate
 from sureflow.cli.import_files import import_files
 from sureflow.cli.improve import improve
 from sureflow.cli.info import info
+from sureflow.cli.limits import watched
 from sureflow.cli.predict import predict
 from sureflow.cli.propose import propose
 from sureflow.cli.replay import replay
@@ -107,6 +108,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of files that the terminal cannot show
+    watched()
     try:
         with heard():
             import_plugins(os.environ.get(PLUGINS, ""))
