@@ -8,6 +8,7 @@ import pytest
 from campaigns import Inline, fake_solver, run, same_files, square, tiny
 from sureflow.campaign.ancestry import ancestry
 from sureflow.campaign.contents import follow_up
+from sureflow.data.checksums import checksum
 from sureflow.data.run_store import RunStore
 from sureflow.data.schema import Status
 from sureflow.errors import SureflowError
@@ -72,7 +73,9 @@ def test_nodes_may_differ_in_their_last_digits(path):
 
     def move(nodes):
         mesh = FlowMesh(*nodes.T.reshape(2, 9, 9))
-        group["nodes"][:], group["points"][:] = nodes, np.stack([x.ravel() for x in mesh.centers], axis=1)
+        for name, values in (("nodes", nodes), ("points", np.stack([x.ravel() for x in mesh.centers], axis=1))):
+            group[name][:] = values
+            group[name].attrs["crc32"] = checksum(values)
 
     nodes = group["nodes"][:]
     move(nodes * (1 + 1e-15))

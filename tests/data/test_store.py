@@ -2,6 +2,7 @@ import errno
 import json
 import resource
 import shutil
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,9 @@ import zarr
 import synthetic
 from data.own_runs import ANGLES, KINDS, cloud, hexahedra, moving
 from sureflow import scratch
+from sureflow.data.checksums import CHECKSUMS
 from sureflow.data.disk import explain_writing, refuse_nameless, remove_store
+from sureflow.data.header import Variable
 from sureflow.data.run_store import RunStore
 from sureflow.data.runs import Runs
 from sureflow.data.schema import Status
@@ -68,7 +71,7 @@ def test_the_layout_is_what_readers_rely_on(store, contents):
         assert runs["fields"].attrs == {"names": ["u1", "u2", "rho", "T"], "units": ["m/s", "m/s", "kg/m3", "K"]}
         assert runs["parameters"].attrs == {"names": ["mach", "altitude_km"], "units": ["1", "km"]}
         assert runs["points"].dims == ("point", "axis")
-        assert runs["nodes"].attrs == {"names": ["x", "r"]}
+        assert runs["nodes"].attrs == {"names": ["x", "r"], "crc32": zlib.crc32(store.geometry().nodes.tobytes())}
         assert runs.attrs["schema"] == "sureflow-runs"
         assert runs.attrs["schema_version"] == 2
         assert runs.attrs["topology"] == {"kind": "structured", "shape": list(synthetic.SHAPE)}
@@ -91,7 +94,7 @@ def test_the_status_is_written_last(store, monkeypatch):
 
     monkeypatch.setattr(zarr.Array, "__setitem__", watch)
     some_run(store)
-    assert order == ["fields", "numbers", "status"]
+    assert order == ["fields", "numbers", CHECKSUMS, "status"]
     order.clear()
     store.forget(2)
     assert order[0] == "status"
@@ -200,7 +203,7 @@ def test_a_damaged_chunk_is_noticed(store, damage):
         ("points/c/0/0", "points"),
         ("nodes/c/0/0", "nodes"),
         ("points/c/1/0/0", "the points of case 1"),
-        ("connectivity/c/0", "cells"),
+        ("connectivity/c/0", "connectivity"),
         ("fields/c/1/0/0", "the fields of case 1"),
         ("numbers/c/1/0", "the numbers of case 1"),
     ],
@@ -212,6 +215,81 @@ def test_what_is_missing_is_not_read_as_values(chunk, what, tmp_path):
     (path / chunk).unlink()
     with pytest.raises(SureflowError, match=rf"is damaged: {what} cannot be read \(.*missing\)"):
         open_runs(path).checksum  # noqa: B018
+
+
+def exchange(folder, one, other):
+    """Two files of a store that change places."""
+    first, second = (folder / one).read_bytes(), (folder / other).read_bytes()
+    assert len(first) > 0
+    (folder / one).write_bytes(second)
+    (folder / other).write_bytes(first)
+
+
+def train_on(path):
+    """What a training reads."""
+    runs = open_runs(path)
+    return [(runs.fields[case], runs.geometry_of(case)) for case in range(len(runs))]
+
+
+@pytest.mark.parametrize("array", ["fields", "parameters", "numbers", "points", "nodes", CHECKSUMS])
+def test_chunks_that_changed_places_are_noticed(array, tmp_path):
+    """Each of them is whole, so that its own checksum says nothing."""
+    runs = replace(moving(), numbers=np.arange(len(ANGLES))[:, None] * 1.0)
+    runs = replace(runs, header=replace(runs.header, numbers=(Variable("drag"),)))
+    runs.save(tmp_path / "runs.zarr")
+    chunks = sorted(path for path in (tmp_path / f"runs.zarr/{array}/c").rglob("*") if path.is_file())
+    exchange(tmp_path, chunks[1].relative_to(tmp_path), chunks[2].relative_to(tmp_path))
+    with pytest.raises(SureflowError, match=r"runs.zarr is damaged: .*: its checksum differs"):
+        overview(open_store(tmp_path / "runs.zarr"))
+    with pytest.raises(SureflowError, match="its checksum differs"):
+        train_on(tmp_path / "runs.zarr")
+
+
+def test_a_status_in_the_wrong_place_is_noticed(store):
+    some_run(store, 0)
+    some_run(store, 1, Status.FAILED)
+    exchange(store.path, "status/c/0", "status/c/1")
+    with pytest.raises(SureflowError, match=r"the status of case 0 cannot be read .*its checksum differs"):
+        open_runs(store.path)
+
+
+def test_a_mesh_of_another_array_is_noticed(tmp_path):
+    """The coordinates along and off the body have the shape of the points."""
+    points = {"physical": np.arange(6.0).reshape(3, 2), "body-fitted": np.ones((3, 2))}
+    Runs.from_arrays({"a": [1.0, 2.0]}, points, {"p": np.ones((2, 3))}).save(tmp_path / "runs.zarr")
+    (tmp_path / "runs.zarr/points/c/0/0").write_bytes((tmp_path / "runs.zarr/body_fitted/c/0/0").read_bytes())
+    with pytest.raises(SureflowError, match=r"points cannot be read .*its checksum differs"):
+        open_runs(tmp_path / "runs.zarr")
+
+
+def test_stores_without_checksums_are_read_and_added_to(tmp_path):
+    cloud().save(tmp_path / "runs.zarr")
+    shutil.rmtree(tmp_path / f"runs.zarr/{CHECKSUMS}")
+    more = replace(cloud(), parameters=cloud().parameters * 1.1)
+    add_runs(tmp_path / "runs.zarr", more)
+    runs = open_runs(tmp_path / "runs.zarr")
+    np.testing.assert_array_equal(runs.fields[len(ANGLES)], more.fields[0])
+    assert not (tmp_path / f"runs.zarr/{CHECKSUMS}").exists()
+
+
+def test_a_checksum_that_is_gone_is_noticed(store):
+    some_run(store)
+    shutil.rmtree(store.path / CHECKSUMS / "c/2")
+    with pytest.raises(SureflowError, match=r"the status of case 2 cannot be read .its checksum is missing"):
+        open_runs(store.path)
+
+
+def test_who_reads_meets_what_others_write(store, contents):
+    """A case that another process finishes, forgets and computes again."""
+    reader = RunStore.open(store.path)
+    assert not reader.status().any()
+    some_run(store)
+    assert reader.status()[2] == Status.CONVERGED
+    store.forget(2)
+    fields = np.full((4, store.n_points), 2.0)
+    store.write(2, fields, {"steps": 7.0}, Status.STALLED)
+    np.testing.assert_array_equal(reader.fields(2), fields)
+    assert reader.status()[2] == Status.STALLED
 
 
 def test_numbers_that_are_not_known_are_no_damage(tmp_path):
@@ -275,7 +353,9 @@ def test_damaged_metadata_is_named(store):
 def test_a_mesh_that_does_not_fit_is_damage(tmp_path):
     path = tmp_path / "runs.zarr"
     hexahedra().save(path)
-    zarr.open_group(path)["connectivity"][3] = 99
+    connectivity = zarr.open_group(path)["connectivity"]
+    connectivity[3] = 99
+    connectivity.attrs["crc32"] = zlib.crc32(connectivity[:].tobytes())
     with pytest.raises(SureflowError, match=r"is damaged: the cells name the nodes 0..99, and there are 27"):
         open_runs(path)
 

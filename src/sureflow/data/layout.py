@@ -11,6 +11,7 @@ from jaxtyping import Float
 from numpy.typing import DTypeLike
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
+from sureflow.data.checksums import CHECKSUMS, COLUMNS, SHARED, checksum
 from sureflow.data.header import Header
 from sureflow.data.meshes import Geometry, Points, Topology, patch_arrays
 from sureflow.data.schema import SCHEMA, SCHEMA_VERSION, Status
@@ -69,6 +70,11 @@ def write_contents(path: Path, contents: Contents) -> None:
     def array(name: str, dims: Sequence[str], shape: Sequence[int], dtype: DTypeLike = "float64", **attributes: Any):
         return create_array(group, name, dims, shape, dtype, **attributes)
 
+    def shared(name: str, dims: Sequence[str], values: np.ndarray, **attributes: Any) -> None:
+        """What all cases share, with its checksum."""
+        attributes |= {SHARED: checksum(values)}
+        array(name, dims, values.shape, values.dtype, **attributes)[...] = values
+
     def named(items: Sequence[Any]) -> dict[str, list[str]]:
         return {"names": [item.name for item in items], "units": [item.unit for item in items]}
 
@@ -81,15 +87,15 @@ def write_contents(path: Path, contents: Contents) -> None:
         if contents.is_moving:
             array(name, ("case", *dims), (cases, *values.shape), names=list(header.axes))
         else:
-            array(name, dims, values.shape, names=list(header.axes))[:] = values
+            shared(name, dims, np.asarray(values, float), names=list(header.axes))
     if contents.topology.cells is not None:
         for name in CELLS:
             values = getattr(contents.topology.cells, name)
-            array(name, ("corner" if name == "connectivity" else name,), values.shape, values.dtype)[:] = values
+            shared(name, ("corner" if name == "connectivity" else name,), values)
     for name, values in patch_arrays(contents.topology.patches).items():
-        array(f"{PATCH}{name}", (f"{PATCH}{name}",), values.shape, values.dtype)[:] = values
+        shared(f"{PATCH}{name}", (f"{PATCH}{name}",), values)
     for points in contents.described.values():
-        array(BODY_FITTED_ARRAY, ("point", "coordinate"), points.shape)[:] = points
+        shared(BODY_FITTED_ARRAY, ("point", "coordinate"), np.asarray(points, float))
     fields = named(header.fields)
     array("fields", ("case", "variable", "point"), (cases, len(header.fields), n_points), contents.dtype, **fields)
     if contents.own_points:
@@ -98,6 +104,7 @@ def write_contents(path: Path, contents: Contents) -> None:
         array("own_fields", ("case", "variable", "sample"), shape, contents.dtype)
     if header.numbers:
         array("numbers", ("case", "number"), (cases, len(header.numbers)), **named(header.numbers))
+    array(CHECKSUMS, ("case", "checksum"), (cases, len(COLUMNS)), "int64", names=list(COLUMNS))
     create_status(group, cases)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import zarr
 from jaxtyping import Float, Int
 
+from sureflow.data.checksums import SHARED, checksum, require_sum
 from sureflow.data.disk import DamagedStoreError, explain_reading
 from sureflow.data.header import Header
 from sureflow.data.meshes import Geometry, Points, Topology
@@ -91,8 +92,11 @@ class StoreReader(ABC):
         if not self.header.numbers:
             return np.empty((len(self), 0))
         values = self.whole(self.numbers_array, len(self))
-        for case in np.flatnonzero(np.isnan(values).all(axis=1) & (self.status() > 0)):
-            self._require_chunk(self.numbers_array, int(case))
+        for case in map(int, np.flatnonzero(self.status())):
+            if np.isnan(values[case]).all():
+                self._require_chunk(self.numbers_array, case)
+            with explain_reading(self.path, f"the numbers of case {case}"):
+                self.verify(case, "numbers", values[case])
         return values
 
     @abstractmethod
@@ -137,7 +141,11 @@ class StoreReader(ABC):
             fields = np.asarray(self.array("fields")[case])
             if not np.isfinite(fields).all() and self.status_of(case) is Status.CONVERGED:
                 raise ValueError("it is marked as converged but part of it is missing")
+            self.verify(case, "fields", fields)
         return fields
+
+    def verify(self, case: int, name: str, values: np.ndarray) -> None:  # noqa: B027 (older stores have nothing to compare with)
+        """Refuse values of a finished case that are not those that were written for it, where the store can tell."""
 
     def unreadable(self) -> list[int]:
         """Finished cases that are damaged."""
@@ -159,6 +167,7 @@ class StoreReader(ABC):
             return {}
         with explain_reading(self.path, f"the numbers of case {case}"):
             values = np.asarray(self.array(self.numbers_array)[case])
+            self.verify(case, "numbers", values)
         if np.isnan(values).all():
             self._require_chunk(self.numbers_array, case)
         return dict(zip((number.name for number in self.header.numbers), values.tolist(), strict=True))
@@ -191,7 +200,12 @@ class StoreReader(ABC):
     def whole(self, name: str, length: int | None = None) -> np.ndarray:
         """The values of an array, or the first of them."""
         with explain_reading(self.path, name):
-            return np.asarray(self.array(name)[:length])
+            values = np.asarray(self.array(name)[:length])
+            if SHARED in self.array(name).attrs:
+                if not (np.isfinite(values) & (values != self.array(name).fill_value)).all():
+                    raise ValueError("part of it is missing")
+                require_sum(checksum(values), self.array(name).attrs[SHARED])  # type: ignore[arg-type]
+            return values
 
     def complete(self, name: str, length: int | None = None) -> np.ndarray:
         """The same, of which none may be missing."""

@@ -2,7 +2,8 @@
 
 Zarr writes a chunk beside its place and renames it, and a case's status is written last: whatever interrupts a write, a
 case is either finished or still to do. There are as many cases as `status` is long, which grows last of all arrays when
-cases are added. Every chunk carries a CRC32C, and what is missing is read as NaN, so that damage is noticed on reading.
+cases are added. Every chunk carries a CRC32C, what is missing is read as NaN, and every case has checksums of its arrays, so
+that damage and chunks in the wrong place are noticed on reading.
 """
 
 import hashlib
@@ -10,12 +11,14 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import zarr
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
+from sureflow.data.checksums import CHECKSUMS, COLUMNS, NONE, STATUS, case_sums, checksum, require_sum
 from sureflow.data.disk import KEPT, explain_reading, explain_writing, flush, read_marks
 from sureflow.data.header import Header
 from sureflow.data.layout import BODY_FITTED_ARRAY, CELLS, PATCH, Contents, create_array, create_status, write_contents
@@ -29,7 +32,7 @@ from sureflow.validation import plain, validated
 
 Fields = Float[np.ndarray, "variable *point"]
 # Status, which is written last, is not among them.
-PER_CASE = ("parameters", "fields", "numbers", "points", "nodes", "own_points", "own_fields")
+PER_CASE = ("parameters", "fields", "numbers", "points", "nodes", "own_points", "own_fields", CHECKSUMS)
 
 
 class RunStore(StoreReader):
@@ -113,16 +116,19 @@ class RunStore(StoreReader):
         return {BODY_FITTED: self.complete(BODY_FITTED_ARRAY)} if BODY_FITTED_ARRAY in self.group else {}
 
     def parameters(self) -> Float[np.ndarray, "case parameter"]:
-        return self.complete("parameters", len(self))
+        self._conditions = self.complete("parameters", len(self))
+        return self._conditions.copy()
 
     def read_geometry(self, case: int | None) -> Geometry:
         found: dict[str, np.ndarray] = {}
         for name in ("points", "nodes"):
             if name in self.group:
                 with explain_reading(self.path, name if case is None else f"the {name} of case {case}"):
-                    found[name] = np.asarray(self.array(name)[... if case is None else case])
+                    found[name] = self.whole(name) if case is None else np.asarray(self.array(name)[case])
                     if not np.isfinite(found[name]).all():
                         raise ValueError("part of them is missing")
+                    if case is not None:
+                        self.verify(case, name, found[name])
         return Geometry(**found)
 
     def read_resampling(self) -> Resampling | None:
@@ -149,7 +155,11 @@ class RunStore(StoreReader):
     def own_values(self, case: int) -> OwnValues:
         """Fields and points of a case on its own mesh."""
         with explain_reading(self.path, f"the own points of case {case}"):
-            return OwnValues(*(np.asarray(self.array(name)[case]) for name in ("own_fields", "own_points")))
+            names = ("own_fields", "own_points")
+            values = [np.asarray(self.array(name)[case]) for name in names]
+            for name, array in zip(names, values, strict=True):
+                self.verify(case, name, array)
+            return OwnValues(*values)
 
     def checksum(self) -> str:
         digest = hashlib.sha256()
@@ -162,6 +172,46 @@ class RunStore(StoreReader):
         for case in finished:
             digest.update(_bytes(self.fields(case)))
         return digest.hexdigest()
+
+    # Checksums
+
+    @cached_property
+    def has_checksums(self) -> bool:
+        """Stores of earlier versions have none."""
+        return CHECKSUMS in self.group
+
+    @cached_property
+    def _sums(self) -> Int[np.ndarray, "case checksum"]:
+        """Those of all cases when they were first asked for; a copy, since others may write meanwhile."""
+        return self.whole(CHECKSUMS, len(self)).copy()
+
+    @cached_property
+    def _conditions(self) -> Float[np.ndarray, "case parameter"]:
+        """The parameters of all cases when they were last read, which do not change."""
+        return self.parameters()
+
+    def _condition(self, case: int) -> Float[np.ndarray, " parameter"]:
+        return self._conditions[case] if case < len(self._conditions) else np.asarray(self.array("parameters")[case])
+
+    def status(self) -> Int[np.ndarray, " case"]:
+        status = super().status()
+        for case in map(int, np.flatnonzero(status)) if self.has_checksums else ():
+            with explain_reading(self.path, f"the status of case {case}"):
+                self._require(case, STATUS, int(status[case]))
+        return status
+
+    def verify(self, case: int, name: str, values: np.ndarray) -> None:
+        if self.has_checksums:
+            self._require(case, name, checksum(values, checksum(self._condition(case))))
+
+    def _require(self, case: int, name: str, found: int) -> None:
+        """Compare with what is written; who wrote the case since then wrote that as well."""
+        column = COLUMNS.index(name)
+        if case >= len(self._sums):
+            del self._sums
+        if self._sums[case, column] != found:
+            self._sums[case] = self.array(CHECKSUMS)[case]
+        require_sum(found, int(self._sums[case, column]))
 
     # Writing
 
@@ -185,7 +235,7 @@ class RunStore(StoreReader):
             self.array("status")[case] = 0
             for name in self._of_cases:
                 if name != "parameters":
-                    self.array(name)[case] = np.nan
+                    self.array(name)[case] = NONE if name == CHECKSUMS else np.nan
 
     def append(self, parameters: Float[np.ndarray, "case parameter"]) -> range:
         """Add cases that are to do, and say which they are. Nobody else may write to the store meanwhile."""
@@ -247,6 +297,9 @@ class RunStore(StoreReader):
             values |= {"own_points": own.points, "own_fields": own.fields}
         if status is Status.CONVERGED:
             self._require_complete(case, values)
+        if self.has_checksums:
+            stored = {name: np.asarray(array, self.array(name).dtype) for name, array in values.items()}
+            values[CHECKSUMS] = case_sums(self._condition(case), int(status), stored)
         with explain_writing(self.path, KEPT):
             for name, array in values.items():
                 # Missing numbers are values too: they are written, so that their absence means damage.
@@ -271,6 +324,8 @@ class RunStore(StoreReader):
             self.array("parameters")[cases.start : cases.stop] = parameters
             for case in cases:
                 self._flush("parameters", case)
+        for cached in ("_sums", "_conditions"):
+            vars(self).pop(cached, None)
         return cases
 
     def _grow(self, name: str, length: int) -> None:
