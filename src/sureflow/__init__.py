@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sureflow.data.runs import Runs
     from sureflow.errors import Exists, Refused, SureflowError
     from sureflow.evaluate.evaluation import evaluate_surrogate as evaluate
+    from sureflow.evaluate.left_out import evaluate_folds
     from sureflow.explore.notebook import explore
     from sureflow.flow.solve import solve
     from sureflow.importers import open_file as open_runs
@@ -27,6 +28,7 @@ PUBLIC = {
     "SureflowError": ("sureflow.errors", "SureflowError"),
     "Surrogate": ("sureflow.surrogate.model", "Surrogate"),
     "evaluate": ("sureflow.evaluate.evaluation", "evaluate_surrogate"),
+    "evaluate_folds": ("sureflow.evaluate.left_out", "evaluate_folds"),
     "explore": ("sureflow.explore.notebook", "explore"),
     "fit": ("sureflow.surrogate.fit", "fit"),
     "load": ("sureflow.surrogate.artifact", "load"),
@@ -44,6 +46,7 @@ __all__ = [
     "SureflowError",
     "Surrogate",
     "evaluate",
+    "evaluate_folds",
     "explore",
     "fit",
     "load",

@@ -76,3 +76,14 @@ def test_what_was_held_out_is_tested_on(run, refused, tmp_path):
     assert "hold some of them out when the model is trained" in refused("evaluate", "all", "runs.zarr")
     for wrong in ("0", "1.5", "25", "many"):
         refused("train", "runs.zarr", "-o", "none", "--hold-out", wrong)
+
+
+def test_folds_over_the_training_runs(run, refused, tmp_path):
+    """Where none was held out; as Python says it, and only of models that refit quickly."""
+    runs = synthetic.runs()
+    runs.save(tmp_path / "runs.zarr")
+    model = sureflow.fit(runs, "interpolation", calibrate=False)
+    model.save(tmp_path / "model")
+    assert run("evaluate", "model", "runs.zarr", "--folds").out == f"{sureflow.evaluate_folds(model, runs)!r}\n"
+    assert "exclude each other" in refused("evaluate", "model", "runs.zarr", "--folds", "--split", "paper")
+    assert "fold by fold" in refused("evaluate", "model", "runs.zarr")

@@ -10,7 +10,7 @@ import pytest
 
 import sureflow
 import synthetic
-from sureflow.cli.limits import NEEDS, Guard
+from sureflow.cli.limits import NEEDS, MemoryGuard
 from sureflow.errors import SureflowError
 
 
@@ -82,8 +82,8 @@ def test_without_a_limit_nothing_is_forked(monkeypatch):
 
 
 def test_the_guard_knows_what_is_needed():
-    guard = Guard(1 << 50)
+    guard = MemoryGuard(1 << 50)
     for name in (*NEEDS, "json"):
         assert guard.find_spec(name, None) is None
     with pytest.raises(SureflowError, match=r"needed at least; raise it \(ulimit -v\)"):
-        Guard(1 << 20).find_spec("numpy", None)
+        MemoryGuard(1 << 20).find_spec("numpy", None)

@@ -37,7 +37,7 @@ def used() -> int:
         return 0
 
 
-class Guard(MetaPathFinder):
+class MemoryGuard(MetaPathFinder):
     """Finds nothing, but refuses to import what would not get the memory it needs."""
 
     def __init__(self, most: int):
@@ -58,7 +58,7 @@ def watched() -> None:
     if most is None:
         return
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # every thread of it reserves memory of its own
-    sys.meta_path.insert(0, Guard(most))
+    sys.meta_path.insert(0, MemoryGuard(most))
     child = 0
 
     def pass_on(number: int, frame: FrameType | None) -> None:

@@ -56,8 +56,8 @@ def held_out(runs: Runs, surrogate: Surrogate, split: Split | None = None) -> He
     calibrated, _ = runs_at(runs, surrogate.calibrated_with, domain)
     if (trained | calibrated).all():
         raise SureflowError(
-            f"all {len(runs)} runs were trained on or calibrated with: hold some of them out when the model is trained, or "
-            "give other runs to test on"
+            f"all {len(runs)} runs were trained on or calibrated with: hold some of them out when the model is trained, "
+            "leave parts of them out fold by fold, or give other runs to test on"
         )
     if split is None:
         domains, units = _boxes(runs, domain, trained), trained if complete else None

@@ -99,7 +99,7 @@ def calibrate(
     runs = matched(runs, surrogate)
     chosen = calibration_runs(surrogate, runs, folds=folds)
     training, unseen = in_training_order(runs, surrogate.domain), runs.select(chosen.unseen)
-    _require_same_runs(surrogate, training)
+    require_same_runs(surrogate, training)
     unseen.require_finite()
     observer = surrogate.observer if quantities else None
     domain, unit = surrogate.seen_domain, surrogate.predictor.unit
@@ -203,7 +203,7 @@ def _noting(fitted: Calibrations, unseen: Runs) -> Calibrations:
     return Calibrations(fitted.fields.noting(conditions), quantities)
 
 
-def _require_same_runs(surrogate: Surrogate, training: Runs) -> None:
+def require_same_runs(surrogate: Surrogate, training: Runs) -> None:
     """Runs at all of the model's training conditions must be its training runs: others would calibrate other physics."""
     if len(training) == len(surrogate.domain.parameters) and training.checksum != surrogate.data_checksum:
         raise SureflowError(
