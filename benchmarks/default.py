@@ -4,17 +4,22 @@
     python benchmarks/default.py runs.zarr 16            # so many of them, chosen space-filling
     python benchmarks/default.py runs.zarr 205 interpolation       # a model by name, without the comparison
 
-Training compares the whole-field models by cross-validation over the training runs, as `sureflow train` does, and calibration
-goes by folds over them. A prediction is one whole field with its calibrated bars. The second table compares the model's own bars
-with the calibrated ones on the test runs, the last one quantities read off predicted fields with those of the test runs.
+`sureflow train` and `sureflow calibrate` are run as a user runs them, in processes of their own, with imports and files: training
+compares models by leaving out training runs, and calibration goes by folds over them. A prediction is one whole field with its
+calibrated bars. The second table compares the model's own bars with the calibrated ones on the test runs, the last one
+quantities read off predicted fields with those of the test runs.
 """
 
+import json
+import resource
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from pathlib import Path
 
 import numpy as np
 
@@ -23,23 +28,18 @@ from sureflow.data.normalize import Standard
 from sureflow.data.splits import SPLITS, space_filling
 from sureflow.evaluate.evaluation import evaluate
 from sureflow.runtime import keep_compiled_programs
-from sureflow.surrogate.calibrate import calibrate
-from sureflow.surrogate.choose import compare
-from sureflow.surrogate.learning import learn
-from sureflow.surrogate.specification import ComparisonSettings, Specification, specification
 
-T = TypeVar("T")
-
-SCALING = "freestream"
 INSIDE, OUTSIDE = {"mach": 25.0, "altitude_km": 46.0}, {"mach": 30.0, "altitude_km": 22.0}
 TEN_PERCENT_OUTSIDE = 1.6449  # standard deviations of a Gaussian
 
 
-def timed(what: str, function: Callable[[], T]) -> T:
-    began = time.perf_counter()
-    result = function()
-    print(f"| {what} | {time.perf_counter() - began:.0f} s |", flush=True)
-    return result
+def timed(*command: str) -> None:
+    """Run a command of sureflow, and print its seconds and those of the processors."""
+    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-m", "sureflow", *command], check=True, capture_output=True)
+    seconds, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(f"| sureflow {command[0]} | {seconds:.1f} s | {busy:.1f} s |", flush=True)
 
 
 def milliseconds(function: Callable[[], object], repeats: int = 30) -> float:
@@ -53,17 +53,21 @@ def milliseconds(function: Callable[[], object], repeats: int = 30) -> float:
 
 
 def train(training: sf.Runs, model: str | None = None) -> sf.Surrogate:
-    print("| what | time |\n|---|---:|")
-    if model is not None:
-        given = specification({"model": model, "scaling": SCALING})
-        fitted = timed(f"fit of {model}", lambda: learn(training, given))
-        return timed("calibration by folds", lambda: calibrate(fitted, training, folds=True))
-    found = timed("cross-validation of all candidates", lambda: compare(training, ComparisonSettings(), SCALING))
-    for one in found.candidates:
-        print(f"| of which {one.model}, left-out MAE {one.mae:.2g} in {one.folds} folds | {one.seconds:.0f} s |")
-    spec = Specification(found.settings, SCALING)
-    chosen = timed(f"fit of {found.settings.name}", lambda: learn(training, spec))
-    return timed("calibration by folds", lambda: calibrate(chosen, training, folds=True))
+    with tempfile.TemporaryDirectory() as folder:
+        store, trained = Path(folder, "train.zarr"), Path(folder, "model")
+        training.save(store)
+        print("| command | seconds | of the processors |\n|---|---:|---:|")
+        timed("train", str(store), "-o", str(trained), *([] if model is None else ["--model", model]))
+        timed("calibrate", str(trained), str(store))
+        compared = json.loads((trained / "provenance.json").read_text())["comparison"] or []
+        surrogate = sf.load(trained)
+    if compared:
+        print("\n| candidate | scaling | left-out MAE | at the sides | folds | chosen |\n|---|---|---:|---:|---:|---|")
+    for one in compared:
+        beyond = "" if one["mae_beyond"] is None else f"{one['mae_beyond']:.2g}"
+        chosen = "yes" if one["chosen"] else ""
+        print(f"| {one['model']} | {one['scaling']} | {one['mae']:.2g} | {beyond} | {one['folds']} | {chosen} |")
+    return surrogate
 
 
 def bars_table(surrogate: sf.Surrogate, runs: sf.Runs, domains: dict[str, np.ndarray], space: Standard) -> None:
@@ -115,7 +119,7 @@ def main() -> None:
     surrogate = train(training, sys.argv[3] if len(sys.argv) > 3 else None)
     for where, condition in (("inside", INSIDE), ("extrapolated", OUTSIDE)):
         duration = milliseconds(partial(surrogate.predict, extrapolate=True, **condition))
-        print(f"| prediction of a whole field with names and units, {where} | {duration:.1f} ms |")
+        print(f"\nA whole field with names, units and calibrated bars, {where}: {duration:.1f} ms")
     bars_table(surrogate, runs, division.test, space)
     quantity_table(surrogate, runs, division.test)
 

@@ -7,6 +7,11 @@ from hypothesis import settings
 # Before anything of the package is imported: every annotation is checked whenever it is met.
 jaxtyping.install_import_hook("sureflow", "typechecks.check")
 
+from sureflow.runtime import keep_compiled_programs  # noqa: E402
+
+# What one worker has compiled, the other one and the commands do not compile again.
+keep_compiled_programs()
+
 # Compilation makes the first example slow, so there is no deadline; examples are the same in every run.
 settings.register_profile("sureflow", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("sureflow")

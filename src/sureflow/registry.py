@@ -7,6 +7,7 @@ name, or a table with its name and settings.
 import difflib
 import importlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -20,21 +21,28 @@ Base = TypeVar("Base")
 Kind = TypeVar("Kind", bound=type)
 
 
+@dataclass(frozen=True)
+class Later:
+    """Holds the place of an entry that importing a module registers."""
+
+    module: str
+
+
 class Registry(Generic[Entry]):
     """Entries by name. `kind` is the word that errors use for one of them, such as head."""
 
     def __init__(self, kind: str):
         self.kind = kind
-        self.entries: dict[str, Entry] = {}
-        self.modules: dict[str, str] = {}  # of entries that are registered when these are imported
+        self.entries: dict[str, Entry | Later] = {}
 
     def later(self, name: str, module: str) -> None:
         """Name an entry that importing `module` registers, which happens when it is first asked for."""
-        self.modules[name] = module
+        self.entries[name] = Later(module)
 
     def register(self, name: str, entry: Entry) -> Entry:
         """Add an entry; a name that is taken is refused, unless by the same entry."""
-        if self.entries.get(name, entry) is not entry:
+        present = self.entries.get(name, entry)
+        if present is not entry and not isinstance(present, Later):
             raise SureflowError(f"the {self.kind} {name!r} is registered already: choose another name")
         self.entries[name] = entry
         return entry
@@ -42,15 +50,18 @@ class Registry(Generic[Entry]):
     def __getitem__(self, name: str) -> Entry:
         if name not in self:
             raise SureflowError(f"{self.kind}={shortened(name)!r} {self.unknown(name)}")
-        if name not in self.entries:
-            importlib.import_module(self.modules[name])
-        return self.entries[name]
+        entry = self.entries[name]
+        if isinstance(entry, Later):
+            importlib.import_module(entry.module)
+            entry = self.entries[name]
+            assert not isinstance(entry, Later)
+        return entry
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self.entries, *self.modules)))
+        return iter(self.entries)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.entries or name in self.modules
+        return name in self.entries
 
     def unknown(self, name: Any) -> str:
         """'is not one of a, b; did you mean a?'"""

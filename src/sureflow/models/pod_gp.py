@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float, Int
 from pydantic import Field, PositiveInt
 from scipy.linalg import cho_solve, cholesky, solve_triangular
-from scipy.spatial.distance import cdist
 
 from sureflow.models.belief import Belief, Process
 from sureflow.models.contract import (
@@ -29,17 +28,18 @@ from sureflow.models.contract import (
     unheard,
 )
 from sureflow.models.contract import varying as varying_parameters
-from sureflow.models.pod import combine, pad, pod
+from sureflow.models.pod import combine, pod
+from sureflow.models.processes import (
+    WIDE,
+    covariance,
+    covariance_of_runs,
+    covariance_slope,
+    most_probable,
+    prior_variance,
+)
 from sureflow.models.products import Rows, product, squares
 from sureflow.predictive import DISCREPANCY, EPISTEMIC, Predictive
-from sureflow.runtime import double_precision
 from sureflow.validation import settings
-
-# Hyperparameters are found by compiled gradients, in `processes`, which is imported when a model is fitted; what follows
-# from them is NumPy, so that predictions need no JAX.
-
-# Coefficients have unit variance; a prior this wide leaves constant and slopes of the mean to the data.
-WIDE = 100.0
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class PodGP(FittedModel):
     ) -> Float[np.ndarray, "variable value"]:
         used, along = (np.asarray(rows, float)[:, self.varying > 0] for rows in (inputs, d_inputs))
         moved = [
-            _covariance_slope(logarithms, used, along, self.inputs) @ weights
+            covariance_slope(logarithms, used, along, self.inputs) @ weights
             for logarithms, (_, weights) in zip(self.logarithms, self._factors, strict=True)
         ]
         return combine(self.scale * np.array(moved).T, self.modes)[0]
@@ -117,7 +117,7 @@ class PodGP(FittedModel):
     @cached_property
     def _precision(self) -> Float[np.ndarray, "mode run run"]:
         """The inverse covariance of the runs, of every mode."""
-        return np.stack([np.linalg.inv(_with_noise(one, self.inputs)) for one in self.logarithms])
+        return np.stack([np.linalg.inv(covariance_of_runs(one, self.inputs)) for one in self.logarithms])
 
     @cached_property
     def _typical_deviation(self) -> float:
@@ -178,7 +178,7 @@ class PodGP(FittedModel):
     ) -> Float[np.ndarray, "one other"]:
         """The covariance of conditions, of which the parameters that do not vary are left out."""
         used = self.varying > 0
-        found = _covariance(self.logarithms[mode], one[:, used], other[:, used])
+        found = covariance(self.logarithms[mode], one[:, used], other[:, used])
         return found + np.exp(self.logarithms[mode, 1]) * np.eye(len(found)) if noise else found
 
     @property
@@ -194,10 +194,10 @@ class PodGP(FittedModel):
         used = np.asarray(inputs, float)[:, self.varying > 0]
         location, variance = np.empty((2, len(used), len(self.scale)))
         for mode, (logarithms, (factor, weights)) in enumerate(zip(self.logarithms, self._factors, strict=True)):
-            across = _covariance(logarithms, used, self.inputs)
+            across = covariance(logarithms, used, self.inputs)
             location[:, mode] = across @ weights
             explained = solve_triangular(factor, across.T, lower=True, check_finite=False)
-            variance[:, mode] = _variance(logarithms, used) - (explained**2).sum(axis=0)
+            variance[:, mode] = prior_variance(logarithms, used) - (explained**2).sum(axis=0)
         return self.scale * location, self.scale * np.sqrt(np.maximum(variance, 0.0))
 
     @cached_property
@@ -205,7 +205,7 @@ class PodGP(FittedModel):
         """Of every mode, the Cholesky factor of the covariance of the runs and what it makes of their coefficients."""
         found = []
         for logarithms, target in zip(self.logarithms, self.coefficients, strict=True):
-            factor = cholesky(_with_noise(logarithms, self.inputs), lower=True, check_finite=False)
+            factor = cholesky(covariance_of_runs(logarithms, self.inputs), lower=True, check_finite=False)
             found.append((factor, cho_solve((factor, True), target, check_finite=False)))
         return found
 
@@ -218,45 +218,6 @@ class PodGP(FittedModel):
         """What was cut off, and the noise of the coefficients: the same at every condition."""
         noise = self.scale**2 * np.exp(self.logarithms[:, 1])
         return np.sqrt(self.truncation**2 + product(noise[None], self._squares)[0].reshape(self.mean.shape))
-
-
-def _covariance(
-    logarithms: Float[np.ndarray, " hyperparameter"],
-    one: Float[np.ndarray, "row parameter"],
-    other: Float[np.ndarray, "run parameter"],
-) -> Float[np.ndarray, "row run"]:
-    """Of a process without its noise: amplitude^2 times Matern-5/2 of the scaled distance, and the wide linear prior."""
-    scale = np.exp(-logarithms[2:])
-    distance = np.sqrt(5.0) * cdist(one * scale, other * scale)
-    matern = (1.0 + distance + distance**2 / 3.0) * np.exp(-distance)
-    return np.exp(logarithms[0]) * matern + WIDE * (1.0 + one @ other.T)
-
-
-def _covariance_slope(
-    logarithms: Float[np.ndarray, " hyperparameter"],
-    one: Float[np.ndarray, "row parameter"],
-    along: Float[np.ndarray, "row parameter"],
-    other: Float[np.ndarray, "run parameter"],
-) -> Float[np.ndarray, "row run"]:
-    """The derivative of the covariance as `one` moves along a direction."""
-    scale = np.exp(-logarithms[2:])
-    distance = np.sqrt(5.0) * cdist(one * scale, other * scale)
-    away = (along * scale**2 * one).sum(axis=1)[:, None] - (along * scale**2) @ other.T
-    matern = -5.0 / 3.0 * (1.0 + distance) * np.exp(-distance) * away
-    return np.exp(logarithms[0]) * matern + WIDE * along @ other.T
-
-
-def _variance(
-    logarithms: Float[np.ndarray, " hyperparameter"], at: Float[np.ndarray, "row parameter"]
-) -> Float[np.ndarray, " row"]:
-    """The diagonal of the covariance of conditions."""
-    return np.exp(logarithms[0]) + WIDE * (1.0 + (at**2).sum(axis=1))
-
-
-def _with_noise(
-    logarithms: Float[np.ndarray, " hyperparameter"], runs: Float[np.ndarray, "run parameter"]
-) -> Float[np.ndarray, "run run"]:
-    return _covariance(logarithms, runs, runs) + np.exp(logarithms[1]) * np.eye(len(runs))
 
 
 @MODELS.add
@@ -275,17 +236,12 @@ class PodGPSettings(ModelSettings):
 
     @on_one_thread
     def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> PodGP:
-        from sureflow.models.processes import is_run, most_probable
-
         require_enough_runs(view.inputs, self.name)
         varying = varying_parameters(view.inputs)
         used = np.asarray(view.inputs, float)[:, varying]
         basis = pod(view.fields, self.energy, self.modes)
         scale = basis.coefficients.std(axis=0)
         coefficients = (basis.coefficients / np.where(scale > 0, scale, 1.0)).T
-        rows, targets = pad(used), pad(coefficients.T).T
-        with double_precision():
-            logarithms = np.stack([most_probable(rows, target, is_run(len(used))) for target in targets])
         return PodGP(
             inputs=np.ascontiguousarray(used),  # as files hold them: the same arrays give the same bits
             varying=varying.astype(float),
@@ -294,5 +250,5 @@ class PodGPSettings(ModelSettings):
             truncation=basis.truncation,
             scale=scale,
             coefficients=np.ascontiguousarray(coefficients),
-            logarithms=logarithms,
+            logarithms=np.stack([most_probable(used, target) for target in coefficients]),
         )

@@ -1,63 +1,120 @@
-"""The most probable hyperparameters of Gaussian processes, by compiled gradients."""
+"""Gaussian processes with a linear mean and a Matern-5/2 kernel: covariances, and the most probable hyperparameters.
 
-import jax
-import jax.numpy as jnp
+Hyperparameters are logarithms: of amplitude^2, of noise^2, then of one length for every parameter.
+"""
+
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Float
+from scipy.linalg import get_lapack_funcs
 from scipy.optimize import minimize
-from tinygp import GaussianProcess, kernels, transforms
-from tinygp.kernels.distance import L2Distance
+from scipy.spatial.distance import cdist
 
-from sureflow.models.pod import PAD_RUNS
-from sureflow.models.pod_gp import WIDE
+Hyperparameters = Float[np.ndarray, " hyperparameter"]
 
-PADDING_NOISE = 1e6
-
-# Bounds and beginnings of the logarithms: amplitude^2, noise^2, then one length for every parameter.
+# Targets have unit variance; a prior this wide leaves constant and slopes of the mean to the data.
+WIDE = 100.0
+# Bounds and beginnings of the logarithms.
 AMPLITUDE, NOISE, LENGTH = (-8.0, 8.0), (-16.0, 0.0), (-2.0, 4.0)
 START = (0.0, -9.0, 1.0)
 # Lengths are lognormal about e standard deviations of the parameter, times or by e^2: what the data leave open stays there.
 LENGTH_PRIOR = (1.0, 2.0)
 
 
-def _process(
-    logarithms: Float[Array, " hyperparameter"], inputs: Float[Array, "row parameter"], is_run: Bool[Array, " row"]
-) -> GaussianProcess:
-    matern = transforms.Linear(jnp.exp(-logarithms[2:]), kernels.Matern52(distance=L2Distance()))
-    linear = kernels.Constant(WIDE) + WIDE * kernels.DotProduct()
-    noise = jnp.where(is_run, jnp.exp(logarithms[1]), PADDING_NOISE)
-    return GaussianProcess(jnp.exp(logarithms[0]) * matern + linear, inputs, diag=noise)
+def covariance(
+    logarithms: Hyperparameters,
+    one: Float[np.ndarray, "row parameter"],
+    other: Float[np.ndarray, "run parameter"],
+) -> Float[np.ndarray, "row run"]:
+    """Of a process without its noise: amplitude^2 times Matern-5/2 of the scaled distance, and the wide linear prior."""
+    scale = np.exp(-logarithms[2:])
+    distance = np.sqrt(5.0) * cdist(one * scale, other * scale)
+    matern = (1.0 + distance + distance**2 / 3.0) * np.exp(-distance)
+    return np.exp(logarithms[0]) * matern + _linear(one, other)
 
 
-@jax.jit
-def _objective(logarithms, inputs, target, is_run):
-    """Minus the logarithm of the posterior probability of the hyperparameters, and its gradient."""
+def covariance_slope(
+    logarithms: Hyperparameters,
+    one: Float[np.ndarray, "row parameter"],
+    along: Float[np.ndarray, "row parameter"],
+    other: Float[np.ndarray, "run parameter"],
+) -> Float[np.ndarray, "row run"]:
+    """The derivative of the covariance as `one` moves along a direction."""
+    scale = np.exp(-logarithms[2:])
+    distance = np.sqrt(5.0) * cdist(one * scale, other * scale)
+    away = (along * scale**2 * one).sum(axis=1)[:, None] - (along * scale**2) @ other.T
+    matern = -5.0 / 3.0 * (1.0 + distance) * np.exp(-distance) * away
+    return np.exp(logarithms[0]) * matern + WIDE * along @ other.T
 
-    def value(logarithms):
-        center, width = LENGTH_PRIOR
-        prior = -0.5 * jnp.sum(((logarithms[2:] - center) / width) ** 2)
-        return -(_process(logarithms, inputs, is_run).log_probability(target) + prior)
 
-    return jax.value_and_grad(value)(logarithms)
+def prior_variance(logarithms: Hyperparameters, at: Float[np.ndarray, "row parameter"]) -> Float[np.ndarray, " row"]:
+    """The diagonal of the covariance of conditions."""
+    return np.exp(logarithms[0]) + WIDE * (1.0 + (at**2).sum(axis=1))
 
 
-def most_probable(
-    inputs: Float[np.ndarray, "row parameter"], target: Float[np.ndarray, " row"], is_run: Bool[np.ndarray, " row"]
-) -> Float[np.ndarray, " hyperparameter"]:
+def covariance_of_runs(
+    logarithms: Hyperparameters, runs: Float[np.ndarray, "run parameter"]
+) -> Float[np.ndarray, "run run"]:
+    """With the noise."""
+    return covariance(logarithms, runs, runs) + np.exp(logarithms[1]) * np.eye(len(runs))
+
+
+def most_probable(inputs: Float[np.ndarray, "run parameter"], target: Float[np.ndarray, " run"]) -> Hyperparameters:
+    """The hyperparameters that maximize their posterior probability."""
     n_parameters = inputs.shape[1]
-
-    def objective(logarithms: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = _objective(logarithms, inputs, target, is_run)
-        return float(value), np.asarray(gradient)
-
     amplitude, noise, length = START
-    start = np.array([amplitude, noise, *[length] * n_parameters])
-    bounds = [AMPLITUDE, NOISE, *[LENGTH] * n_parameters]
-    found = minimize(
-        objective, start, jac=True, bounds=bounds, method="L-BFGS-B", options={"maxiter": 60, "ftol": 1e-7}
-    )
-    return found.x
+    return minimize(
+        Evidence(inputs, target),
+        np.array([amplitude, noise, *[length] * n_parameters]),
+        jac=True,
+        bounds=[AMPLITUDE, NOISE, *[LENGTH] * n_parameters],
+        method="L-BFGS-B",
+        options={"maxiter": 60, "ftol": 1e-7},
+    ).x
 
 
-def is_run(n_runs: int) -> Bool[np.ndarray, " row"]:
-    return np.arange(n_runs + -n_runs % PAD_RUNS) < n_runs
+class Evidence:
+    """Minus the logarithm of the posterior probability of hyperparameters, and its gradient.
+
+    Both in closed form (Rasmussen & Williams 2006, eq. 5.8 and 5.9): with P the inverse covariance of the runs and w = P y,
+    the derivative is half of the trace of (P - w w^T) dK.
+    """
+
+    def __init__(self, inputs: Float[np.ndarray, "run parameter"], target: Float[np.ndarray, " run"]):
+        self.target = np.asarray(target, float)
+        columns = np.asarray(inputs, float).T
+        self.squares = (columns[:, :, None] - columns[:, None, :]) ** 2
+        self.linear = _linear(columns.T, columns.T)
+
+    def __call__(self, logarithms: Hyperparameters) -> tuple[float, Hyperparameters]:
+        amplitude, noise, inverse_squares = np.exp(logarithms[0]), np.exp(logarithms[1]), np.exp(-2.0 * logarithms[2:])
+        distance = np.sqrt(5.0 * np.tensordot(inverse_squares, self.squares, 1))
+        decay = amplitude * np.exp(-distance)
+        matern = (1.0 + distance + distance**2 / 3.0) * decay
+        log_determinant, precision = _inverse(matern + self.linear + noise * np.eye(len(self.target)))
+        weights = precision @ self.target
+        center, width = LENGTH_PRIOR
+        off = (logarithms[2:] - center) / width
+        value = 0.5 * (self.target @ weights + log_determinant + off @ off)
+        rest = precision - np.outer(weights, weights)
+        by_length = np.tensordot(self.squares, rest * (1.0 + distance) * decay, 2) * (5.0 / 3.0) * inverse_squares
+        gradient = 0.5 * np.array([np.vdot(rest, matern), noise * np.trace(rest), *by_length])
+        gradient[2:] += off / width
+        return float(value), gradient
+
+
+def _inverse(matrix: Float[np.ndarray, "run run"]) -> tuple[float, Float[np.ndarray, "run run"]]:
+    """The logarithm of the determinant and the inverse of a positive definite matrix, by its Cholesky factor."""
+    factorize, invert = get_lapack_funcs(("potrf", "potri"), (matrix,))
+    factor, failed = factorize(matrix, lower=1, clean=0, overwrite_a=1)
+    if failed:
+        raise np.linalg.LinAlgError("the covariance of the runs is not positive definite")
+    log_determinant = 2.0 * float(np.log(np.diag(factor)).sum())
+    lower, _ = invert(factor, lower=1, overwrite_c=1)
+    inverse = np.tril(lower)
+    return log_determinant, inverse + np.tril(inverse, -1).T
+
+
+def _linear(
+    one: Float[np.ndarray, "row parameter"], other: Float[np.ndarray, "run parameter"]
+) -> Float[np.ndarray, "row run"]:
+    return WIDE * (1.0 + one @ other.T)

@@ -44,7 +44,7 @@ EVENTS, EXPERIMENT, PROVENANCE = "events.jsonl", "experiment.toml", "provenance.
 DESCRIBING = (EXPERIMENT, PROVENANCE)
 IN_PROGRESS = (CHECKPOINT, f".{EVENTS}")  # of a training that has not ended
 OFTEN = 20  # times that a model which is replaced meanwhile is read again
-VERSIONED = ("sureflow", "jax", "equinox", "optax", "numpy", "scipy", "tinygp")
+VERSIONED = ("sureflow", "jax", "equinox", "optax", "numpy", "scipy")
 
 
 class ArrayFile(Section):
