@@ -1,9 +1,12 @@
 """How things run here: precision by scope, compiled programs kept between runs of the program, and the machine."""
 
 import contextlib
+import functools
 import os
 import platform
 import sys
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +41,43 @@ def double_precision():
 def double_precision_of_gases():
     """The same around calls of a gas, which may compute with NumPy alone: who computes with JAX has imported it."""
     return double_precision() if "jax" in sys.modules else contextlib.nullcontext()
+
+
+class _Limit:
+    """One thread for BLAS as long as anyone asks for it; the limit is the process's, whose threads may ask side by side."""
+
+    def __init__(self) -> None:
+        self.lock, self.asking = threading.Lock(), 0
+        self.end: Callable[[], None] = lambda: None
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.asking == 0:
+                self.end = _pools().limit(limits=1, user_api="blas").restore_original_limits
+            self.asking += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.asking -= 1
+            if self.asking == 0:
+                self.end()
+
+
+@functools.cache
+def _pools() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+_limit = _Limit()
+
+
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS from using threads: for matrices of a few hundred rows, waiting for each other costs them far more."""
+    with _limit:
+        yield
 
 
 def usable_cores() -> int:

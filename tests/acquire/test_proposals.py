@@ -94,7 +94,9 @@ def test_what_is_avoided_is_not_proposed(quick):
 
 def test_bars_are_aggregated_as_asked(quick):
     for of in ("mean", "maximum", "shock", "stand_off"):
-        asked = synthetic.grid()[1::8] + [0.5, 1.0]  # few: bars of quantities that are not calibrated come from samples
+        asked = synthetic.grid()[1::8] + np.array(
+            [0.5, 1.0]
+        )  # few: bars of quantities that are not calibrated come from samples
         table = sf.propose(quick, count=2, criterion={"name": "largest-bar", "of": of}, candidates=asked)
         assert (table.gain > 0).all()
     with pytest.raises(sf.SureflowError, match="of='drag' is not one of mean, maximum, all, disturbed"):

@@ -169,7 +169,7 @@ def test_a_start_of_another_shape_is_refused():
 
 
 def few_steps(radius: float):
-    mesh = body_mesh(SphereCone(nose_radius=radius), MeshSettings(cells=(24, 24), wall_spacing=1e-4, mach=20.0))
+    mesh = body_mesh(SphereCone(nose_radius=radius), MeshSettings(cells=(32, 32), wall_spacing=1e-4, mach=20.0))
     return solve_flow(FlightCondition(20, 40), mesh, settings=SolverSettings(most_steps=50, first_order_steps=25))
 
 

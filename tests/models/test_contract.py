@@ -7,7 +7,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sureflow.errors import SureflowError
-from sureflow.models.contract import on_one_thread, require_enough_runs, varying
+from sureflow.models.contract import require_enough_runs, varying
+from sureflow.runtime import one_blas_thread
 
 
 def blas_threads() -> set[int]:
@@ -17,7 +18,7 @@ def blas_threads() -> set[int]:
 def test_fits_side_by_side_leave_blas_as_many_threads_as_before():
     """The first to begin is the first to end: under a limit around both, its own end lifts nothing."""
 
-    @on_one_thread
+    @one_blas_thread()
     def fit(begun: threading.Event, end: threading.Event) -> None:
         begun.set()
         assert end.wait(10)
@@ -37,7 +38,7 @@ def test_fits_side_by_side_leave_blas_as_many_threads_as_before():
 
 
 def test_the_limit_ends_with_an_error():
-    @on_one_thread
+    @one_blas_thread()
     def fail():
         raise SureflowError("no")
 

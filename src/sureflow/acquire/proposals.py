@@ -16,7 +16,7 @@ from sureflow.acquire.criteria.largest_bar import aggregated_bars
 from sureflow.acquire.region import Region, UseSettings, read_use, region_of
 from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
-from sureflow.models.contract import on_one_thread
+from sureflow.runtime import one_blas_thread
 from sureflow.surrogate.model import Surrogate
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def propose(
     ).table
 
 
-@on_one_thread
+@one_blas_thread()
 def make_proposal(
     model: Surrogate,
     count: int,

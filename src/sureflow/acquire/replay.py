@@ -18,7 +18,7 @@ from sureflow.data.normalize import Standard
 from sureflow.data.runs import Runs
 from sureflow.data.sources import ArrayFields
 from sureflow.errors import SureflowError
-from sureflow.models.contract import on_one_thread
+from sureflow.runtime import one_blas_thread
 from sureflow.surrogate.learning import fit_predictor
 from sureflow.surrogate.model import Surrogate
 from sureflow.surrogate.specification import Specification, specification
@@ -107,7 +107,7 @@ class Replay:
     def jobs(self) -> list[tuple[str, int]]:
         return [(way, start) for start in range(self.settings.starts) for way in self.settings.ways]
 
-    @on_one_thread
+    @one_blas_thread()
     def trace(self, way: str, start: int) -> Trace:
         """Reveal runs as one way of choosing asks for them."""
         held_back = _held_back(self.runs, self.settings, start)

@@ -25,7 +25,6 @@ from sureflow.models.contract import (
     Progress,
     Samples,
     View,
-    on_one_thread,
     require_enough_runs,
     unheard,
 )
@@ -46,6 +45,7 @@ from sureflow.models.kernels import (
 from sureflow.models.products import Rows, product, squares
 from sureflow.models.warps import COLUMNS, LayerWarp
 from sureflow.predictive import EPISTEMIC, Predictive
+from sureflow.runtime import one_blas_thread
 from sureflow.validation import settings
 
 KERNEL = KERNELS["cubic"]
@@ -93,7 +93,7 @@ class Aligned(FittedModel):
     def left_out_novelty(self, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " run"]:
         return left_out_powers(self.inverse[: len(self.nodes), : len(self.nodes)]) / self._typical_power
 
-    @on_one_thread
+    @one_blas_thread()
     def leave_out(self, groups: Groups) -> LeftOut:
         """The weights without a group are in closed form; the residuals of the others are those of the model of all runs."""
         n_runs, runs = len(self.nodes), np.concatenate([np.asarray(group) for group in groups])
@@ -158,7 +158,7 @@ class AlignedSettings(ModelSettings):
     )
     fitted: ClassVar[type[FittedModel]] = Aligned
 
-    @on_one_thread
+    @one_blas_thread()
     def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> Aligned:
         if view.layer is None or view.shape is None:
             raise SureflowError(f"{self.name} needs runs with a wall layer: choose interpolation")

@@ -4,7 +4,6 @@ Everything is in normalized space. What distinguishes models beyond this contrac
 their class. A model of your own is two small classes and `@MODELS.add`.
 """
 
-import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -14,7 +13,6 @@ from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.spatial.distance import cdist
-from threadpoolctl import threadpool_limits
 
 from sureflow.data.meshes import Topology
 from sureflow.errors import SureflowError
@@ -283,18 +281,3 @@ def require_enough_runs(inputs: Inputs, model: str) -> None:
         raise SureflowError(
             f"{len(inputs)} runs are too few for {model} over {n_varying} parameters: it needs {fewest}"
         )
-
-
-def on_one_thread(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep BLAS from using threads: for matrices of a few hundred rows, waiting for each other costs them far more.
-
-    The limit is the process's. Who calls such functions side by side sets it around all of them, so that the first one to end
-    does not lift it for the others.
-    """
-
-    @functools.wraps(function)
-    def limited(*arguments: Any, **options: Any) -> Any:
-        with threadpool_limits(1, user_api="blas"):
-            return function(*arguments, **options)
-
-    return limited

@@ -27,7 +27,6 @@ from sureflow.models.contract import (
     Samples,
     Sizes,
     View,
-    on_one_thread,
     require_enough_runs,
     unheard,
 )
@@ -48,6 +47,7 @@ from sureflow.models.kernels import (
 )
 from sureflow.models.products import Rows, product, squares
 from sureflow.predictive import EPISTEMIC, Predictive
+from sureflow.runtime import one_blas_thread
 from sureflow.validation import settings
 
 
@@ -109,7 +109,7 @@ class Interpolation(FittedModel):
     def left_out_novelty(self, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " run"]:
         return left_out_powers(self.inverse[: len(self.nodes), : len(self.nodes)]) / self._typical_power
 
-    @on_one_thread
+    @one_blas_thread()
     def leave_out(self, groups: Groups) -> LeftOut:
         """In one pass over the fields for all groups."""
         rows = self.fields.reshape(len(self.nodes), -1)
@@ -249,7 +249,7 @@ class InterpolationSettings(ModelSettings):
     kernel: Literal["cubic", "thin-plate", "matern"] = "cubic"
     scales: Literal["equal", "learned"] = "equal"
 
-    @on_one_thread
+    @one_blas_thread()
     def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> Interpolation:
         require_enough_runs(view.inputs, self.name)
         kernel, scales = KERNELS[self.kernel], varying_parameters(view.inputs).astype(float)

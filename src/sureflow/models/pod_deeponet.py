@@ -22,12 +22,12 @@ from sureflow.models.contract import (
     Progress,
     Samples,
     View,
-    on_one_thread,
     require_enough_runs,
     unheard,
 )
 from sureflow.models.pod import combine, pod
 from sureflow.predictive import DISCREPANCY, EPISTEMIC, Predictive
+from sureflow.runtime import one_blas_thread
 from sureflow.scratch import blocks
 from sureflow.validation import settings
 
@@ -100,7 +100,7 @@ class PodDeepONetSettings(ModelSettings):
     weight_decay: NonNegativeFloat = 1e-4
     seed: NonNegativeInt = 0
 
-    @on_one_thread
+    @one_blas_thread()
     def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> PodDeepONet:
         require_enough_runs(view.inputs, self.name)
         basis = pod(view.fields, self.energy, self.modes)

@@ -23,7 +23,6 @@ from sureflow.models.contract import (
     Progress,
     Samples,
     View,
-    on_one_thread,
     require_enough_runs,
     unheard,
 )
@@ -39,6 +38,7 @@ from sureflow.models.processes import (
 )
 from sureflow.models.products import Rows, product, squares
 from sureflow.predictive import DISCREPANCY, EPISTEMIC, Predictive
+from sureflow.runtime import one_blas_thread
 from sureflow.validation import settings
 
 
@@ -188,7 +188,7 @@ class PodGP(FittedModel):
         nodes[:, self.varying > 0] = self.inputs
         return nodes
 
-    @on_one_thread
+    @one_blas_thread()
     def _coefficients(self, inputs: Inputs) -> tuple[Float[np.ndarray, "case mode"], Float[np.ndarray, "case mode"]]:
         """Mean and standard deviation of every coefficient without its noise (Rasmussen & Williams 2006, eq. 2.23-2.26)."""
         used = np.asarray(inputs, float)[:, self.varying > 0]
@@ -234,7 +234,7 @@ class PodGPSettings(ModelSettings):
     energy: Annotated[float, Field(gt=0, lt=1)] = 1e-7
     modes: PositiveInt = 48
 
-    @on_one_thread
+    @one_blas_thread()
     def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> PodGP:
         require_enough_runs(view.inputs, self.name)
         varying = varying_parameters(view.inputs)

@@ -158,9 +158,10 @@ def _by_refits(surrogate: Surrogate, training: Runs, folds: Sequence[Fold]) -> I
     def predicted(fold: Fold) -> Iterator[Predicted]:
         kept, cases = training.select(~fold.left_out), np.flatnonzero(fold.left_out)
         model = fit_predictor(kept, surrogate.spec)
+        inputs = model.inputs(kept.parameters)
         for block in blocks_of_runs(training.select(cases)):
             conditions = training.parameters[cases[block]]
-            yield Predicted(fold, cases[block], model(conditions), model.novelty(conditions, kept.parameters))
+            yield Predicted(fold, cases[block], model(conditions), model.novelty(conditions, inputs))
 
     return map(predicted, folds)
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from threadpoolctl import threadpool_limits
 
 from sureflow.data.normalize import Standard
 from sureflow.data.runs import Runs
@@ -18,7 +17,7 @@ from sureflow.data.wall_layer import has_wall_layer
 from sureflow.errors import SureflowError
 from sureflow.models.contract import ModelSettings
 from sureflow.predictive import Predictive
-from sureflow.runtime import usable_cores
+from sureflow.runtime import one_blas_thread, usable_cores
 from sureflow.surrogate.learning import fit_predictor
 from sureflow.surrogate.specification import ComparisonSettings, Specification
 from sureflow.uq.folds import Fold, fewest_to_fit, random_folds
@@ -133,7 +132,7 @@ def compare(
     running = [racer for racer in racers if racer not in at_once]
     done, total = 0, len(at_once) + len(folds) * len(running)
     on_fit(done, total, racers[0].model.title)
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(min(usable_cores(), len(racers))) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(min(usable_cores(), len(racers))) as pool:
 
         def each(function: Callable[[_Racer], None], some: list[_Racer], total: int) -> None:
             nonlocal done

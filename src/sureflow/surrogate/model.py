@@ -20,6 +20,7 @@ from sureflow.data.runs import Runs
 from sureflow.errors import Refused, SureflowError
 from sureflow.models.contract import ModelSettings
 from sureflow.predictive import Predictive
+from sureflow.runtime import one_blas_thread
 from sureflow.surrogate.declared_observer import DeclaredObserver
 from sureflow.surrogate.numbers import RunNumbers
 from sureflow.surrogate.observe import Observer
@@ -137,6 +138,7 @@ class Surrogate:
 
     # Arrays in, arrays out
 
+    @one_blas_thread()
     def answer(self, conditions: Conditions, points: Points | None = None, *, extrapolate: bool = True) -> Answer:
         """Mean and parts (case, variable, point) in physical units, on the mesh of the runs or at physical points."""
         conditions = np.asarray(conditions, float)
@@ -175,7 +177,11 @@ class Surrogate:
     def novelty(self, conditions: Conditions) -> Float[np.ndarray, " case"]:
         """How new conditions are to the model: 0 at its training runs, about 1 at one of them that it had not seen."""
         with self._evaluated():
-            return self.predictor.novelty(conditions, self.domain.parameters)
+            return self.predictor.novelty(conditions, self._training_inputs)
+
+    @cached_property
+    def _training_inputs(self) -> Float[np.ndarray, "run input"]:
+        return self.predictor.inputs(self.domain.parameters)
 
     @contextmanager
     def _evaluated(self) -> Iterator[None]:

@@ -51,11 +51,9 @@ class Predictor:
         scaled = np.asarray(self.normalizer.physical(Predictive(drawn, {})).mean)
         return self.scaling.inverse(self._lifted(scaled), conditions)
 
-    def novelty(
-        self, conditions: Conditions, training: Float[np.ndarray, "run parameter"]
-    ) -> Float[np.ndarray, " case"]:
-        """How new conditions are to the model, which was fitted to runs at the conditions `training`."""
-        return self.fitted.novelty(self.inputs(conditions), self.inputs(training))
+    def novelty(self, conditions: Conditions, training: Float[np.ndarray, "run input"]) -> Float[np.ndarray, " case"]:
+        """How new conditions are to the model, which was fitted to runs with the inputs `training`."""
+        return self.fitted.novelty(self.inputs(conditions), training)
 
     def left_out_novelty(self, training: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " run"]:
         """How new every training run is to the model of the others."""
