@@ -34,6 +34,7 @@ from sureflow.models.processes import (
     covariance_of_runs,
     covariance_slope,
     most_probable,
+    precision_of_runs,
     prior_variance,
 )
 from sureflow.models.products import Rows, product, squares
@@ -108,6 +109,9 @@ class PodGP(FittedModel):
         With P the inverse of a process's covariance, y_G is missed by (P_GG)^-1 (P y)_G, with the variance (P_GG)^-1, of
         which the noise is a part (Dubrule 1983).
         """
+        if len(group) == 1:
+            location, deviation = self._left_out_alone
+            return location[group], deviation[group]
         errors = np.linalg.inv(self._precision[:, group[:, None], group])
         missed = np.einsum("mgh,mh->mg", errors, np.einsum("mgr,mr->mg", self._precision[:, group], self.coefficients))
         variance = np.diagonal(errors, axis1=1, axis2=2) - np.exp(self.logarithms[:, 1:2])
@@ -117,7 +121,15 @@ class PodGP(FittedModel):
     @cached_property
     def _precision(self) -> Float[np.ndarray, "mode run run"]:
         """The inverse covariance of the runs, of every mode."""
-        return np.stack([np.linalg.inv(covariance_of_runs(one, self.inputs)) for one in self.logarithms])
+        return np.stack([precision_of_runs(one, self.inputs) for one in self.logarithms])
+
+    @cached_property
+    def _left_out_alone(self) -> tuple[Float[np.ndarray, "run mode"], Float[np.ndarray, "run mode"]]:
+        """What `_without` says of every run by itself."""
+        errors = 1.0 / np.diagonal(self._precision, axis1=1, axis2=2)
+        missed = errors * np.einsum("mgr,mr->mg", self._precision, self.coefficients)
+        deviation = self.scale * np.sqrt(np.maximum(errors - np.exp(self.logarithms[:, 1:2]), 0.0)).T
+        return self.scale * (self.coefficients - missed).T, deviation
 
     @cached_property
     def _typical_deviation(self) -> float:
@@ -126,8 +138,7 @@ class PodGP(FittedModel):
     @cached_property
     def _left_out_deviation(self) -> Float[np.ndarray, " run"]:
         """The standard deviation of the field without noise at every run, to the processes of the others."""
-        deviation = np.concatenate([self._without(np.array([run]))[1] for run in range(len(self.inputs))])
-        return np.linalg.norm(deviation, axis=1)
+        return np.linalg.norm(self._left_out_alone[1], axis=1)
 
     @property
     def has_samples(self) -> bool:

@@ -58,6 +58,13 @@ def covariance_of_runs(
     return covariance(logarithms, runs, runs) + np.exp(logarithms[1]) * np.eye(len(runs))
 
 
+def precision_of_runs(
+    logarithms: Hyperparameters, runs: Float[np.ndarray, "run parameter"]
+) -> Float[np.ndarray, "run run"]:
+    """The inverse of their covariance."""
+    return _inverse(covariance_of_runs(logarithms, runs))[1]
+
+
 def most_probable(inputs: Float[np.ndarray, "run parameter"], target: Float[np.ndarray, " run"]) -> Hyperparameters:
     """The hyperparameters that maximize their posterior probability."""
     n_parameters = inputs.shape[1]

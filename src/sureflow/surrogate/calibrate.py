@@ -9,6 +9,7 @@ from jaxtyping import Bool
 from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
 from sureflow.predictive import Predictive
+from sureflow.runtime import one_blas_thread
 from sureflow.surrogate.learning import fit_predictor
 from sureflow.surrogate.matching import in_training_order, matched, trained_runs
 from sureflow.surrogate.model import Surrogate
@@ -83,6 +84,7 @@ def calibration_runs(surrogate: Surrogate, runs: Runs, *, folds: bool = False) -
     return CalibrationRuns(trained, np.zeros_like(trained), by_folds=True)
 
 
+@one_blas_thread()
 def calibrate(
     surrogate: Surrogate,
     runs: Runs,

@@ -8,7 +8,7 @@ from typing import Any
 from sureflow.data.runs import Runs
 from sureflow.data.scaling import offered_scalings
 from sureflow.models.contract import EpochReport, unheard
-from sureflow.runtime import keep_compiled_programs
+from sureflow.runtime import keep_compiled_programs, one_blas_thread
 from sureflow.surrogate import calibrate as calibration
 from sureflow.surrogate.choose import compare
 from sureflow.surrogate.learning import learn
@@ -71,6 +71,7 @@ def fit(
         return surrogate
 
 
+@one_blas_thread()
 def make_surrogate(
     runs: Runs, spec: Specification, *, folder: Path | None = None, listener: Listener = SILENT
 ) -> Surrogate:
