@@ -265,6 +265,9 @@ def test_a_mesh_of_another_array_is_noticed(tmp_path):
 def test_stores_without_checksums_are_read_and_added_to(tmp_path):
     cloud().save(tmp_path / "runs.zarr")
     shutil.rmtree(tmp_path / f"runs.zarr/{CHECKSUMS}")
+    with pytest.raises(SureflowError, match=r"runs.zarr is damaged: its metadata cannot be read .*checksums"):
+        open_runs(tmp_path / "runs.zarr")
+    del zarr.open_group(tmp_path / "runs.zarr").attrs[CHECKSUMS]
     more = replace(cloud(), parameters=cloud().parameters * 1.1)
     add_runs(tmp_path / "runs.zarr", more)
     runs = open_runs(tmp_path / "runs.zarr")

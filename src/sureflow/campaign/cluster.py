@@ -32,20 +32,24 @@ FIRST_WORKER_WITHIN = 30.0  # seconds
 def local_workers(count: int) -> Iterator[Executor]:
     """Spawned worker processes on this machine, without a dashboard."""
     environment = dict(dask.config.get("distributed.nanny.pre-spawn-environ", {})) | SINGLE_THREADED
-    with (
-        dask.config.set({"distributed.nanny.pre-spawn-environ": environment}),
-        LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit=None,
-            dashboard_address=None,  # type: ignore[arg-type]
-            scheduler_kwargs=ANY_PORT,
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        yield cast(Executor, client.get_executor())
+    with dask.config.set({"distributed.nanny.pre-spawn-environ": environment}), contextlib.ExitStack() as stack:
+        try:
+            cluster = LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                processes=True,
+                memory_limit=None,
+                dashboard_address=None,  # type: ignore[arg-type]
+                scheduler_kwargs=ANY_PORT,
+                silence_logs=logging.CRITICAL,
+            )
+            client = Client(stack.enter_context(cluster), set_as_default=False)
+        except (RuntimeError, OSError) as error:
+            reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+            raise SureflowError(
+                f"the workers on this machine did not start ({reason}); finished runs are kept: start the campaign again to go on"
+            ) from error
+        yield cast(Executor, stack.enter_context(client).get_executor())
 
 
 @contextlib.contextmanager

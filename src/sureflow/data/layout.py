@@ -116,4 +116,5 @@ def group_attributes(contents: Contents) -> dict[str, Any]:
         "header": plain(contents.header),
         "topology": {"kind": topology.kind, "shape": None if topology.shape is None else list(topology.shape)},
         "versions": dict(contents.versions),
+        CHECKSUMS: True,
     }

@@ -79,6 +79,8 @@ class RunStore(StoreReader):
         }
         if header.numbers:
             expected["numbers"] = (cases, len(header.numbers))
+        if self.has_checksums:
+            expected[CHECKSUMS] = (cases, len(COLUMNS))
         for name, wanted in expected.items():
             found = self.array(name).shape
             if found[1:] != wanted[1:] or found[0] < wanted[0]:
@@ -177,8 +179,8 @@ class RunStore(StoreReader):
 
     @cached_property
     def has_checksums(self) -> bool:
-        """Stores of earlier versions have none."""
-        return CHECKSUMS in self.group
+        """Stores of earlier versions have none; those that have say so, so that a loss is noticed."""
+        return bool(self.attributes.get(CHECKSUMS))
 
     @cached_property
     def _sums(self) -> Int[np.ndarray, "case checksum"]:

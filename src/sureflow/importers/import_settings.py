@@ -10,10 +10,13 @@ from sureflow.validation import settings, validated
 
 
 def _listed(value: Any) -> Any:
-    return (str(value),) if isinstance(value, str) or hasattr(value, "__fspath__") else value
+    """One path or several, as texts; anything else is left to be refused."""
+    one = isinstance(value, str) or hasattr(value, "__fspath__")
+    several = (value,) if one else value
+    return [str(path) for path in several] if isinstance(several, list | tuple) else value
 
 
-Listed = Annotated[tuple[str, ...], BeforeValidator(lambda value: [str(one) for one in _listed(value)])]
+Listed = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
 @settings
