@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install test study verify peers lock clean
+.PHONY: help install test study verify peers lock audit sbom clean
 
 help:
 	@echo "make install   the virtual environment $(VENV), from pinned requirements"
@@ -13,6 +13,8 @@ help:
 	@echo "make verify    install, then the 441-run sweep and docs/verification.md (about half an hour)"
 	@echo "make peers     install, then EZyRB, SMT, scikit-learn and SciPy on the runs of both studies, into docs/peers.md (hours)"
 	@echo "make lock      pin the requirements again (needs uv)"
+	@echo "make audit     known vulnerabilities of the pinned requirements (needs the network)"
+	@echo "make sbom      sbom.json, the software bill of materials of a release (CycloneDX)"
 	@echo "make clean     remove the virtual environment"
 
 # The stamps hold the lock files' time, so that a second `make` installs nothing.
@@ -63,6 +65,19 @@ lock:
 		--all-extras --group test pyproject.toml --constraint requirements/core.txt --output-file requirements/test.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 		--extra serve --group build pyproject.toml --constraint requirements/core.txt --output-file requirements/serve.txt
+
+# Tools that look at the requirements, apart from what they look at.
+audit-venv/.installed:
+	$(PYTHON) -m venv audit-venv
+	audit-venv/bin/python -m pip install --quiet --disable-pip-version-check pip-audit cyclonedx-bom
+	touch $@
+
+audit: audit-venv/.installed
+	audit-venv/bin/pip-audit --strict --disable-pip --no-deps --requirement requirements/core.txt
+	audit-venv/bin/pip-audit --strict --disable-pip --no-deps --requirement requirements/serve.txt
+
+sbom: audit-venv/.installed
+	audit-venv/bin/cyclonedx-py requirements requirements/core.txt --pyproject pyproject.toml --output-format JSON --output-file sbom.json
 
 clean:
 	rm -rf $(VENV)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sureflow.errors import SureflowError
+from sureflow.failures import system_sentence
 
 MAKING, PROVENANCE, FIRST_CASE = 0, 1, 2
 
@@ -79,7 +80,7 @@ def lock_store(store: Path) -> Iterator[StoreLock]:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise SureflowError(f"{store} cannot be written ({error.strerror}); choose another path") from error
+        raise SureflowError(system_sentence(error, store)) from error
     try:
         yield StoreLock(store, descriptor)
     finally:

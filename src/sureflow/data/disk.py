@@ -75,7 +75,7 @@ def explain_reading(path: Path, what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, OSError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OSError) as error:
         if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
             raise SureflowError(
                 f"{path}: {what} cannot be read ({error.strerror or error}): look at its permissions and its disk"

@@ -1,0 +1,48 @@
+"""The harness of benchmarks/faults.py in its short form: seconds, one of each kind."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOME = {"kills": 6, "random": 2, "full": 3, "mutations": 25, "inputs": 250, "asked": 0, "workers": 0, "signals": 0}
+
+
+def harness(tmp_path, **changes):
+    options = [f"--{name}={count}" for name, count in ({**SOME, "limits": 0} | changes).items()]
+    command = [sys.executable, str(ROOT / "benchmarks/faults.py"), *options, "--minutes=1", "--results=found.json"]
+    source = {"PYTHONPATH": str(ROOT / "src")}
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, **source})
+    return ended, json.loads((tmp_path / "found.json").read_text())
+
+
+def test_a_little_of_everything_survives(tmp_path):
+    ended, found = harness(tmp_path)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert found["kills at file operations, one after the other"]["tried"] >= 6
+    assert found["command lines and TOML files by grammar"]["tried"] >= 250
+    assert found["files damaged, exchanged or deleted"]["refused"] > 10
+    again, same = harness(tmp_path)  # rows that are finished are not tried again
+    assert same == found
+    assert again.returncode == 0
+
+
+def test_the_harness_finds_what_is_broken(tmp_path):
+    """Chunks that changed places, and are not compared with their checksums."""
+    (tmp_path / "spoiled.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(ROOT / 'benchmarks')!r})\nimport faults\n"
+        "import faults_files\nfrom sureflow.data.run_store import RunStore\n"
+        "faults_files.KINDS = ('swap',)\nRunStore.verify = lambda *given: None\nsys.exit(faults.main())\n"
+    )
+    options = [f"--{name}={75 if name == 'mutations' else 0}" for name in (*SOME, "limits")]
+    ended = subprocess.run(
+        [sys.executable, "spoiled.py", *options, "--minutes=1"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    assert "goes unnoticed" in ended.stderr
