@@ -159,6 +159,9 @@ def test_too_few_runs_are_refused(tmp_path):
         ({"coordinates": {"polar": np.zeros((9, 1))}}, "coordinates are given as polar: give physical"),
         ({"fields": {"p": np.zeros((5, 9)), "q": np.zeros((5, 8))}}, "share one shape"),
         ({"fields": {"angle": np.zeros((5, 9))}}, "'angle' is the name of a field and of a parameter: rename"),
+        ({"fields": {"x": np.zeros((5, 9))}}, "'x' is the name of an axis and of a field: rename"),
+        ({"parameters": {"points": np.arange(5.0)}}, "parameter 'points' has a name that predictions use themselves"),
+        ({"parameters": {"extrapolate": np.arange(5.0)}}, "parameter 'extrapolate' has a name that predictions use"),
         ({"fields": {"case": np.zeros((5, 9))}}, "field 'case' has a name that predictions use themselves"),
         (
             {"fields": {"p": np.zeros((5, 9)), "p_std": np.zeros((5, 9))}},

@@ -187,7 +187,8 @@ def refuse_names(header: Header) -> None:
     for kind, names in kinds.items():
         for name in names:
             if name in seen:
-                raise SureflowError(f"{name!r} is the name of a {kind} and of a {seen[name]}: rename one of them")
+                both = " and of ".join(f"{'an' if word[0] == 'a' else 'a'} {word}" for word in (kind, seen[name]))
+                raise SureflowError(f"{name!r} is the name of {both}: rename one of them")
             if name in RESERVED or name.startswith("node_"):
                 raise SureflowError(f"{kind} {name!r} has a name that predictions use themselves: rename it")
             seen[name] = kind
