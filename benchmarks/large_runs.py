@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -80,8 +81,8 @@ def watched(command: list[str]) -> tuple[float, float, float]:
     return time.perf_counter() - began, largest["Anonymous"] / 1e6, largest["Rss"] / 1e6
 
 
-def measure(folder: Path, model: str, n_runs: int, n_points: int) -> list[tuple[str, float, float, float]]:
-    """Every stage of one model."""
+def measure(folder: Path, model: str, n_runs: int, n_points: int) -> Iterator[tuple[str, float, float, float]]:
+    """Every stage of one model, as it ends."""
     store, place = folder / f"runs-{n_runs}-{n_points}.zarr", folder / f"{model}-{n_runs}-{n_points}"
     if not store.exists():
         make_store(store, n_runs, n_points)
@@ -91,7 +92,8 @@ def measure(folder: Path, model: str, n_runs: int, n_points: int) -> list[tuple[
         "calibrate": [*sureflow, "calibrate", str(place), str(store)],
         "predict": [*sureflow, "predict", str(place), "speed=9", "angle=2.2", "-o", f"{place}.zarr", "--overwrite"],
     }
-    return [(stage, *watched(command)) for stage, command in stages.items()]
+    for stage, command in stages.items():
+        yield stage, *watched(command)
 
 
 def main() -> None:

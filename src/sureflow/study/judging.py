@@ -79,6 +79,7 @@ def evaluate_model(folder: Path, entry: Entry, data: StudyRuns, advance: Callabl
     found: Found = {"rows": [], "cases": [], "curves": [], "histogram": [], "quantities": [], "verdicts": []}
     for label, uq, part in kinds:
         identity = {"label": label, "model": surrogate.model_name, "uq": uq, **identity_of(entry, data)}
+        identity["scaling"] = surrogate.spec.scaling  # which the comparison may have chosen
         evaluation = evaluate(predict, data.runs, tests, data.space, part=part, scaling=data.metric_scaling)
         named = identity if entry.series is None else identity | {"label": entry.series}
         if part is None:
