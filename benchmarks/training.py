@@ -33,11 +33,12 @@ from rich.table import Table
 
 from sureflow.heads import Deterministic
 from sureflow.models import DeepONetSettings, FNOSettings
+from sureflow.models.train_settings import TrainSettings
 from sureflow.samplers import Ensemble
-from sureflow.train import Recipe, TrainSettings
 from sureflow.train.batching import TrainingView, steps_per_epoch
 from sureflow.train.loop import initial_state, train_epoch
 from sureflow.train.networks import TrainedNetworks
+from sureflow.train.recipe import Recipe
 
 PAPER = DeepONetSettings(fourier_octaves=0)
 VARIABLES = 4

@@ -19,7 +19,7 @@ from sureflow.models import MODELS, NETWORKS
 from sureflow.physics.gases import GASES
 from sureflow.registry import Registry, SettingsRegistry
 from sureflow.samplers import SAMPLERS
-from sureflow.train import Networks
+from sureflow.train.networks import Networks
 from sureflow.validation import parse_toml, plain, settings, to_toml, validated
 
 

@@ -8,11 +8,12 @@ from constant_network import ConstantSettings
 from sureflow.errors import SureflowError
 from sureflow.heads import Mixture
 from sureflow.models.contract import Sizes
+from sureflow.models.train_settings import TrainSettings
 from sureflow.predictive import INTERVALS
 from sureflow.runtime import double_precision
 from sureflow.samplers import Ensemble
-from sureflow.train import Recipe, TrainSettings
 from sureflow.train.asking import ask
+from sureflow.train.recipe import Recipe
 
 OUTPUT = np.array([0.3, -1.0, 0.4, 2.0, 0.5, -1.0, 1.5, 0.2, -0.7, 1.1])
 

@@ -23,12 +23,14 @@ from sureflow.models import (
     View,
 )
 from sureflow.models.contract import Checkpoint, EpochReport
+from sureflow.models.train_settings import TrainSettings
 from sureflow.samplers import Ensemble
 from sureflow.surrogate.artifact import load
 from sureflow.surrogate.learning import learn
 from sureflow.surrogate.model import Surrogate
 from sureflow.surrogate.specification import Specification
-from sureflow.train import NBFSettings, Networks, TrainSettings
+from sureflow.train.nbf import NBFSettings
+from sureflow.train.networks import Networks
 
 NETWORK = DeepONetSettings(encoder_width=8, decoder_width=16, decoder_layers=2, fourier_octaves=2)
 TRAIN = TrainSettings(epochs=60, batch=128, points_per_run="all", learning_rate=1e-2)

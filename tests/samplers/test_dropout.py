@@ -10,10 +10,11 @@ from sureflow.errors import SureflowError
 from sureflow.heads import Deterministic
 from sureflow.models.contract import Sizes
 from sureflow.models.network import NetworkSettings
+from sureflow.models.train_settings import TrainSettings
 from sureflow.samplers import Dropout
 from sureflow.surrogate.specification import specification
-from sureflow.train import Recipe, TrainSettings
 from sureflow.train.asking import ask
+from sureflow.train.recipe import Recipe
 from sureflow.validation import settings
 
 

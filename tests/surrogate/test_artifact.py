@@ -18,6 +18,7 @@ from sureflow.data.runs import Runs
 from sureflow.errors import Exists, SureflowError
 from sureflow.heads import MVE
 from sureflow.models import DeepONetSettings, InterpolationSettings, PodGPSettings
+from sureflow.models.train_settings import TrainSettings
 from sureflow.samplers import Ensemble
 from sureflow.surrogate import artifact
 from sureflow.surrogate.artifact import load, save
@@ -26,7 +27,7 @@ from sureflow.surrogate.learning import learn
 from sureflow.surrogate.model_folder import LOCK, alone_in, is_unsettled
 from sureflow.surrogate.specification import Specification
 from sureflow.tensorfile import write_tensors
-from sureflow.train import Networks, TrainSettings
+from sureflow.train.networks import Networks
 
 SMALL = DeepONetSettings(encoder_width=4, decoder_width=8, decoder_layers=1, fourier_octaves=1)
 MODEL = Networks(SMALL, MVE(beta=0.25), Ensemble(2), TrainSettings(epochs=1, batch=64, points_per_run=8, seed=3))

@@ -12,12 +12,13 @@ from sureflow.errors import Refused, SureflowError
 from sureflow.evaluate.held_out import held_out
 from sureflow.heads import Deterministic
 from sureflow.models import DeepONetSettings, InterpolationSettings
+from sureflow.models.train_settings import TrainSettings
 from sureflow.samplers import Ensemble
 from sureflow.surrogate.artifact import load
 from sureflow.surrogate.calibrate import CannotCalibrate, calibrate, calibration_runs
 from sureflow.surrogate.learning import learn
 from sureflow.surrogate.specification import Specification
-from sureflow.train import Networks, TrainSettings
+from sureflow.train.networks import Networks
 from sureflow.uq.bars import Calibrations
 
 # Drawn alike: what is learned by leaving some out is true of the others.

@@ -13,7 +13,7 @@ from sureflow.predictive import Predictive
 from sureflow.surrogate.choose import compare, comparison_folds, comparison_sides
 from sureflow.surrogate.learning import learn
 from sureflow.surrogate.specification import ComparisonSettings, Specification
-from sureflow.train import Networks
+from sureflow.train.networks import Networks
 from sureflow.validation import settings
 
 SETTINGS = ComparisonSettings(candidates=(PodGPSettings(modes=1), InterpolationSettings()), folds=5)

@@ -12,7 +12,7 @@ from sureflow.models import InterpolationSettings, PodGPSettings
 from sureflow.samplers import Ensemble
 from sureflow.surrogate.experiment import Experiment, read_experiment
 from sureflow.surrogate.specification import Specification
-from sureflow.train import Networks
+from sureflow.train.networks import Networks
 from sureflow.validation import validated
 
 GIVEN = {"runs": Path("runs.zarr"), "output": Path("model")}

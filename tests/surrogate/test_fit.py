@@ -17,7 +17,7 @@ from sureflow.surrogate import fit as fitting
 from sureflow.surrogate.fit import Listener, fit, make_surrogate
 from sureflow.surrogate.learning import CHECKPOINT, learn
 from sureflow.surrogate.specification import ComparisonSettings, Specification
-from sureflow.train import Networks
+from sureflow.train.networks import Networks
 
 CANDIDATES = ComparisonSettings((PodGPSettings(modes=2), InterpolationSettings()), folds=3)
 SMALL = {"encoder_width": 4, "decoder_width": 8, "decoder_layers": 1}

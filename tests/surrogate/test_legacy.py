@@ -12,8 +12,9 @@ from sureflow.data.splits import AllRuns
 from sureflow.errors import Exists, SureflowError
 from sureflow.heads import MVE
 from sureflow.models import DeepONetSettings, InterpolationSettings, PodGPSettings
+from sureflow.models.train_settings import TrainSettings
 from sureflow.samplers import Ensemble
-from sureflow.train import Networks, TrainSettings
+from sureflow.train.networks import Networks
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "version1"
 NETWORK = DeepONetSettings(decoder_width=8, decoder_layers=1, encoder_width=6)

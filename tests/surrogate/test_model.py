@@ -11,10 +11,11 @@ from sureflow.data.runs import Runs
 from sureflow.errors import Refused, SureflowError
 from sureflow.heads import MVE, Deterministic
 from sureflow.models import MODELS, DeepONetSettings, InterpolationSettings
+from sureflow.models.train_settings import TrainSettings
 from sureflow.samplers import Ensemble
 from sureflow.surrogate.learning import learn
 from sureflow.surrogate.specification import Specification
-from sureflow.train import Networks, TrainSettings
+from sureflow.train.networks import Networks
 
 SMALL = DeepONetSettings(encoder_width=8, decoder_width=16, decoder_layers=2, fourier_octaves=2)
 TRAIN = TrainSettings(epochs=150, batch=128, points_per_run="all", learning_rate=1e-2)

@@ -12,12 +12,13 @@ from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
 from sureflow.heads import Deterministic
 from sureflow.models import DeepONetSettings
+from sureflow.models.train_settings import TrainSettings
 from sureflow.samplers import Ensemble
 from sureflow.surrogate.fit import fit
 from sureflow.surrogate.learning import learn
 from sureflow.surrogate.space import MovingGeometry, Space
 from sureflow.surrogate.specification import Specification
-from sureflow.train import Networks, TrainSettings
+from sureflow.train.networks import Networks
 from views import view_of_runs
 
 ASKED = np.array([[0.7, 0.4], [1.3, 0.52]])

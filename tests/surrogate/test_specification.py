@@ -17,9 +17,10 @@ from sureflow.models import (
     PodDeepONetSettings,
     PodGPSettings,
 )
+from sureflow.models.train_settings import TrainSettings
 from sureflow.samplers import Dropout, Ensemble
 from sureflow.surrogate.specification import UQ, ComparisonSettings, Specification, specification, spell_out
-from sureflow.train import Networks, TrainSettings
+from sureflow.train.networks import Networks
 from sureflow.validation import parse_toml, plain, to_toml, validated
 
 SPECIFICATIONS = [

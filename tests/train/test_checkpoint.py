@@ -7,14 +7,15 @@ from sureflow.errors import Exists, SureflowError
 from sureflow.heads import MVE
 from sureflow.models import DeepONetSettings
 from sureflow.models.contract import Checkpoint
+from sureflow.models.train_settings import TrainSettings
 from sureflow.samplers import Ensemble
 from sureflow.surrogate.learning import CHECKPOINT, continues, learn
 from sureflow.surrogate.specification import Specification
-from sureflow.train import Networks, TrainSettings
 from sureflow.train import checkpoint as checkpoint_module
 from sureflow.train.batching import TrainingView
 from sureflow.train.checkpoint import epochs_done, load_checkpoint, save_checkpoint
 from sureflow.train.loop import initial_state, train
+from sureflow.train.networks import Networks
 from views import view_of_runs
 
 SMALL = DeepONetSettings(encoder_width=4, decoder_width=8, decoder_layers=1, fourier_octaves=1)

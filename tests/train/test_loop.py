@@ -9,12 +9,14 @@ from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
 from sureflow.heads import MVE, Deterministic, Evidential
 from sureflow.models import DeepONetSettings
+from sureflow.models.train_settings import TrainSettings
 from sureflow.samplers import Ensemble
 from sureflow.surrogate.learning import learn
 from sureflow.surrogate.specification import Specification
-from sureflow.train import Networks, Recipe, TrainSettings
 from sureflow.train.batching import TrainingView
 from sureflow.train.loop import Diverged, train
+from sureflow.train.networks import Networks
+from sureflow.train.recipe import Recipe
 from views import view_of_runs
 
 SMALL = DeepONetSettings(encoder_width=8, decoder_width=16, decoder_layers=2, fourier_octaves=0)

@@ -12,9 +12,9 @@ from sureflow.errors import SureflowError
 from sureflow.heads import MVE, Deterministic
 from sureflow.models import DeepONetSettings, NetworkSettings
 from sureflow.models.contract import Sizes
+from sureflow.models.train_settings import TrainSettings
 from sureflow.samplers import Ensemble, Sampler
-from sureflow.train import Networks, TrainSettings
-from sureflow.train.networks import TrainedNetworks
+from sureflow.train.networks import Networks, TrainedNetworks
 from sureflow.validation import settings
 
 SIZES = Sizes(inputs=2, coordinates=1, fields=3)

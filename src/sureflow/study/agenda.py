@@ -13,8 +13,8 @@ from sureflow.data.scaling import SCALINGS, NoScaling
 from sureflow.data.splits import SPLITS, RandomRuns, Split
 from sureflow.errors import SureflowError
 from sureflow.models.contract import MODELS, ModelSettings
+from sureflow.models.train_settings import TrainSettings
 from sureflow.surrogate.specification import AUTO, KEYS, ComparisonSettings, Specification, spell_out
-from sureflow.train import TrainSettings
 from sureflow.validation import Section, plain, read_preset, to_toml, validated, without_nothing
 
 Label = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.=-]*$")]

@@ -16,6 +16,7 @@ from sureflow.data.splits import Mask
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 from sureflow.models.contract import EpochReport, ModelSettings, unheard
+from sureflow.models.train_settings import TrainSettings
 from sureflow.study.agenda import Entry, Selection, with_settings
 from sureflow.study.stages import Stage
 from sureflow.study.work import Study
@@ -25,7 +26,6 @@ from sureflow.surrogate.fit import Listener, make_surrogate
 from sureflow.surrogate.learning import CHECKPOINT, learn, view_of
 from sureflow.surrogate.model import Surrogate
 from sureflow.surrogate.specification import Specification
-from sureflow.train import TrainSettings
 from sureflow.train.events import jsonl_sink
 from sureflow.train.loop import Diverged
 from sureflow.validation import plain

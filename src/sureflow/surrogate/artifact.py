@@ -117,7 +117,7 @@ class Manifest(Section):
     mesh_error: MeshErrorFile | None = None
     numbers: tuple[NumberFacts, ...] = ()
     comparison: tuple[dict[str, Any], ...] = ()
-    network_axis: str
+    network_axis: str | None = None  # of models that train by epochs
     versions: dict[str, str]
 
     @model_validator(mode="after")
@@ -391,8 +391,6 @@ def _load_mesh_error(stored: MeshErrorFile | None, folder: Path) -> MeshError | 
 def _manifest(
     surrogate: Surrogate, weights: ArrayFile, bars: BarFacts | None, mesh_error: MeshErrorFile | None
 ) -> Manifest:
-    from sureflow.models.network import network_axis
-
     predictor, scale = surrogate.predictor, surrogate.field_scale
     return Manifest(
         schema=SCHEMA,
@@ -411,6 +409,12 @@ def _manifest(
         mesh_error=mesh_error,
         numbers=tuple(surrogate.numbers.facts().values()) if surrogate.numbers else (),
         comparison=tuple(dict(row) for row in surrogate.comparison),
-        network_axis=network_axis(),
+        network_axis=_network_axis() if predictor.settings.capabilities.resumes else None,
         versions={package: importlib.metadata.version(package) for package in VERSIONED},
     )
+
+
+def _network_axis() -> str:
+    from sureflow.models.network import network_axis  # takes JAX, which other models do without
+
+    return network_axis()

@@ -19,7 +19,6 @@ from sureflow.surrogate.model_folder import CHECKPOINT
 from sureflow.surrogate.predictor import Predictor
 from sureflow.surrogate.space import Space
 from sureflow.surrogate.specification import Specification
-from sureflow.train.checkpoint import fingerprint_of
 from sureflow.validation import plain
 
 
@@ -118,7 +117,11 @@ def with_layer(view: View, runs: Runs, scaling: Scaling, normalizer: Normalizer,
 def continues(folder: Path, runs: Runs, spec: Specification) -> bool:
     """Whether the folder has a checkpoint of this very training."""
     checkpoint = folder / CHECKPOINT
-    return checkpoint.exists() and fingerprint_of(checkpoint) == fingerprint(runs, settled(spec, runs))
+    if not checkpoint.exists():
+        return False
+    from sureflow.train.checkpoint import fingerprint_of  # takes JAX, which many models do without
+
+    return fingerprint_of(checkpoint) == fingerprint(runs, settled(spec, runs))
 
 
 def fingerprint(runs: Runs, spec: Specification) -> str:

@@ -37,7 +37,7 @@ FORMER_COORDINATES = {"xr": PHYSICAL}
 
 
 def _candidates() -> tuple[ModelSettings, ...]:
-    """What is compared by default; made when it is asked for, since it takes JAX."""
+    """What is compared by default; made when it is asked for, since it takes a while to import."""
     from sureflow.models import AlignedSettings, InterpolationSettings, PodGPSettings
 
     return (
@@ -180,7 +180,7 @@ def spell_out(given: Mapping[str, Any]) -> dict[str, Any]:
     name = model.get("name", DEFAULT_NETWORK if for_networks or model else AUTO)
     if name == NETWORKS_NAME:
         values["model"] = _with_own_training({**model, **_network_parts(short, model)})
-    elif isinstance(name, str) and name in _networks():
+    elif isinstance(name, str) and name not in (AUTO, *MODELS) and name in _networks():
         network = {"name": NETWORKS_NAME, "network": {**model, "name": name}}
         values["model"] = _with_own_training({**network, **_network_parts({"uq": _networks()[name].uq} | short, {})})
     else:
