@@ -38,14 +38,14 @@ GOALS = {
 Test = Callable[[Path, Goes, Counter], None]
 
 
-def tests(seed: int) -> list[tuple[str, str, Test]]:
+def tests(seed: int, operations: int) -> list[tuple[str, str, Test]]:
     """What is tried, the goal that bounds it, and how."""
     return [
         ("limits on memory, predict and train", "limits", memory_limits),
         ("hostile models and stores", "limits", hostile),
         ("files damaged, exchanged or deleted", "mutations", lambda *given: mutate(*given, seed)),
         ("command lines and TOML files by grammar", "inputs", lambda *given: fuzz(*given, seed)),
-        ("kills at file operations, one after the other", "kills", kill_everywhere),
+        ("kills at file operations, one after the other", "kills", lambda *given: kill_everywhere(*given, operations)),
         ("kills at random moments", "random", lambda *given: kill_at_random(*given, seed)),
         ("disk full from the n-th operation on", "full", fill_disk),
         ("a small disk that is full", "full", real_full_disk),
@@ -75,6 +75,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, goal in GOALS.items():
         parser.add_argument(f"--{name}", type=int, default=goal // 10)
+    parser.add_argument("--operations", type=int, default=120, help="of a job, at most, at which it is killed")
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--results", type=Path, help="JSON file that keeps finished rows")
@@ -87,7 +88,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="sureflow-cache-") as cache:
         os.environ["SUREFLOW_CACHE"] = cache
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (*sys.path[:1], os.environ.get("PYTHONPATH"))))
-        for name, goal, test in tests(options.seed):
+        for name, goal, test in tests(options.seed, options.operations):
             if name not in rows and getattr(options, goal) and time.monotonic() < until:
                 rows[name] = dict(tried(test, getattr(options, goal), until))
                 if options.results:

@@ -12,7 +12,6 @@ from faults_jobs import Job, answer, jobs
 from faults_shim import DEFECT, Work, child, full_from, killed_at, told
 
 LOST, SILENT, TRACEBACK = "lost or different", "silent wrong answers", "tracebacks"
-MOST_OF_A_JOB = 120  # operations that are tried of one job; of more, every so-manieth
 Goes = Callable[[], bool]
 
 
@@ -73,20 +72,20 @@ def operations(work: Work) -> int:
     return int(said)
 
 
-def moments(total: int) -> list[int]:
-    """All of them, or as many as are tried, evenly spread, with the first and the last."""
-    if total <= MOST_OF_A_JOB:
+def moments(total: int, most: int) -> list[int]:
+    """All of them, or at most so many, evenly spread, with the first and the last."""
+    if total <= most:
         return list(range(total))
-    return sorted({round(share * (total - 1) / (MOST_OF_A_JOB - 1)) for share in range(MOST_OF_A_JOB)})
+    return sorted({round(share * (total - 1) / (most - 1)) for share in range(most)})
 
 
-def kill_everywhere(folder: Path, goes: Goes, found: Counter) -> None:
-    """Every job, killed at its file operations one after the other."""
+def kill_everywhere(folder: Path, goes: Goes, found: Counter, most: int) -> None:
+    """Every job, killed at its file operations one after the other, at most so many of a job."""
     for name, job in jobs(folder).items():
         before = Before(name, job)
         before.restore()
         total, tried = operations(job.work), 0
-        for moment in moments(total):
+        for moment in moments(total, most):
             if not goes():
                 told(f"stopped in {name} after {tried} of {total} operations")
                 return
