@@ -19,7 +19,9 @@ FLIGHT = ("mach=25", "altitude_km=46")
 def flights(tmp_path_factory):
     """A model of flights, calibrated by folds."""
     folder = tmp_path_factory.mktemp("flights") / "model"
-    sureflow.fit(synthetic.runs(), "interpolation").save(folder)
+    runs = synthetic.runs()
+    runs.save(folder.with_name("runs.zarr"))
+    sureflow.fit(runs, "interpolation").save(folder)
     return folder
 
 
@@ -140,7 +142,9 @@ def test_values_at_points_are_shown(run, flights, tmp_path):
         assert f"{place}  {at.u1[point].item():.5g} +- {at.u1_std[point].item():.2g}" in shown
 
 
-@pytest.mark.parametrize("arguments", ["predict {model} mach=21 altitude_km=41", "info {model}"])
+@pytest.mark.parametrize(
+    "arguments", ["predict {model} mach=21 altitude_km=41", "info {model}", "train {model}/../runs.zarr -o trained"]
+)
 def test_no_jax_where_none_is_needed(flights, tmp_path, arguments):
     code = (
         "import sys; from sureflow.cli import main\n"
