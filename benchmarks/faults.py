@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from faults_files import hostile, mutate
+from faults_files import hostile, mutate, mutate_study
 from faults_inputs import fuzz
 from faults_jobs import prepare
 from faults_kills import LOST, SILENT, TRACEBACK, Goes, fill_disk, kill_at_random, kill_everywhere
@@ -29,6 +29,7 @@ GOALS = {
     "random": 100,
     "full": 100,
     "mutations": 2000,
+    "studies": 100,
     "inputs": 10000,
     "asked": 10000,
     "workers": 60,
@@ -44,6 +45,7 @@ def tests(seed: int, operations: int) -> list[tuple[str, str, Test]]:
         ("limits on memory, predict and train", "limits", memory_limits),
         ("hostile models and stores", "limits", hostile),
         ("files damaged, exchanged or deleted", "mutations", lambda *given: mutate(*given, seed)),
+        ("files of a study, the same", "studies", lambda *given: mutate_study(*given, seed)),
         ("command lines and TOML files by grammar", "inputs", lambda *given: fuzz(*given, seed)),
         ("kills at file operations, one after the other", "kills", lambda *given: kill_everywhere(*given, operations)),
         ("kills at random moments", "random", lambda *given: kill_at_random(*given, seed)),

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from faults_jobs import answer, few_runs, train
+from faults_jobs import answer, few_runs, study, train
 from faults_kills import LOST, SILENT, TRACEBACK, Goes
-from faults_shim import child, told
+from faults_shim import DEFECT, child, told
 from sureflow.data.store import open_runs
 from sureflow.errors import SureflowError
 from sureflow.surrogate.workshop import calibrate_in
@@ -83,6 +83,26 @@ def _some(folder: Path, name: str, rng: random.Random) -> str:
             seen[SILENT] += 1
             told(f"{what} in {name} goes unnoticed")
     return json.dumps(seen)
+
+
+def mutate_study(folder: Path, goes: Goes, found: Counter, seed: int) -> None:
+    """Files of a study, one at a time: the same command refuses it, or makes again what it was."""
+    rng, made, kept, work = random.Random(seed), folder / "study", folder / "kept-study", study(folder)
+    code, said = child(work)
+    assert code == 0, said
+    shutil.copytree(made, kept)
+    expected = answer(kept)
+    while goes():
+        shutil.rmtree(made)
+        shutil.copytree(kept, made)
+        what = mutate_one(rng, [p for p in sorted(made.rglob("*")) if p.is_file() and p.name not in NOT_ASKED])
+        code, said = child(work)
+        found["tried"] += 1
+        found["refused"] += code == 2
+        found[TRACEBACK] += code == DEFECT
+        found[SILENT] += code == 0 and answer(made) != expected
+        if code == DEFECT or (code == 0 and answer(made) != expected):
+            told(f"{what} in a study: code {code}, {said}")
 
 
 def hostile(folder: Path, goes: Goes, found: Counter) -> None:

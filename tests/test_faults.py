@@ -7,7 +7,17 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-SOME = {"kills": 6, "random": 2, "full": 3, "mutations": 25, "inputs": 250, "asked": 0, "workers": 0, "signals": 0}
+SOME = {
+    "kills": 6,
+    "random": 2,
+    "full": 3,
+    "mutations": 25,
+    "studies": 0,
+    "inputs": 250,
+    "asked": 0,
+    "workers": 0,
+    "signals": 0,
+}
 
 
 def harness(tmp_path, **changes):
