@@ -22,7 +22,7 @@ SOME = {
 
 def harness(tmp_path, **changes):
     options = [f"--{name}={count}" for name, count in ({**SOME, "limits": 0} | changes).items()]
-    command = [sys.executable, str(ROOT / "benchmarks/faults.py"), *options, "--minutes=1", "--results=found.json"]
+    command = [sys.executable, str(ROOT / "benchmarks/faults.py"), *options, "--minutes=5", "--results=found.json"]
     source = {"PYTHONPATH": str(ROOT / "src")}
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, **source})
     return ended, json.loads((tmp_path / "found.json").read_text())
@@ -48,7 +48,7 @@ def test_the_harness_finds_what_is_broken(tmp_path):
     )
     options = [f"--{name}={75 if name == 'mutations' else 0}" for name in (*SOME, "limits")]
     ended = subprocess.run(
-        [sys.executable, "spoiled.py", *options, "--minutes=1"],
+        [sys.executable, "spoiled.py", *options, "--minutes=5"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -41,7 +41,7 @@ def test_predict_under_limits(model):
 
 
 def test_what_needs_jax_is_refused_before_it_is_imported(model):
-    ended = under(1000, ["-m", "sureflow", "train", "runs.zarr", "-o", "other"], model)
+    ended = under(1000, ["-m", "sureflow", "train", "runs.zarr", "--model", "deeponet", "-o", "other"], model)
     assert ended.returncode == 2
     assert ended.stderr.splitlines()[-1].startswith("sureflow: there is not enough memory: the limit is 1 GB")
     assert not (model / "other").exists()

@@ -51,7 +51,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path):
 def test_an_unknown_ending_names_the_known_ones(tmp_path):
     with pytest.raises(
         SureflowError,
-        match=r"'.ncc' is not one of .nc, .zarr, .csv, .*.vtkhdf.*; did you mean .nc\?",
+        match=r"'.ncc' is not one of .nc, .*.vtkhdf.*.zarr, .csv; did you mean .nc\?",
     ):
         writer(tmp_path / "fields.ncc")
 

@@ -37,7 +37,6 @@ class Split(ABC):
 
 
 SPLITS = SettingsRegistry("split", Split, key="kind")
-SPLITS.later("paper", "sureflow.reproduction.leon2023.domains")
 
 
 @SPLITS.add
@@ -86,6 +85,9 @@ class CampaignParts(Split):
         masks = {name: part == place for place, name in enumerate(names)}
         train = masks.pop(self.train)
         return Division(train, masks, dict.fromkeys(masks, 0))
+
+
+SPLITS.later("paper", "sureflow.reproduction.leon2023.domains")
 
 
 def draw(candidates: Mask, count: int, seed: int, always: Mask | None = None) -> Mask:
