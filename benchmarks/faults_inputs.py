@@ -1,4 +1,4 @@
-"""Command lines and TOML files by grammar: exit code 0 or 2, and never a defect."""
+"""Command lines and TOML files by grammar: what makes no sense is refused, what is right is done, and never a defect."""
 
 import contextlib
 import io
@@ -10,11 +10,13 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from faults_kills import TRACEBACK, Goes
+from faults_jobs import train
+from faults_kills import LOST, TRACEBACK, Goes
 from faults_shim import child, told
 from sureflow.cli import main as command
 
 AT_ONCE = 250
+RIGHT = 0.05  # share of command lines without a mistake
 WORDS = (
     *("a", "", "é", "x" * 300, "../x", "/", ".", "nan", "-1", "0", "1e999", "9" * 5000, "[]", "{}", "[" * 2000, "="),
     *("true", "null", "'", '"', "1979-05-27", "0x10", "inf", "-", "--", "mach=", "=1", "a=b=c", "\u202e", "\x1b[31m"),
@@ -107,6 +109,37 @@ def file_line(rng: random.Random) -> list[str]:
     }[name]
 
 
+def right_line(rng: random.Random) -> list[str]:
+    """A command line without a mistake, about the runs and the model in the folder above."""
+    runs, model, place = "../runs.zarr", "../model", f"made{rng.randrange(5)}"
+    angle, kernel = f"angle={rng.uniform(0.0, 4.0):.{rng.randrange(9)}f}", rng.choice(("cubic", "thin-plate", "matern"))
+    share = rng.choice(("0.2", "0.5", "2", "3"))
+    return rng.choice(
+        (
+            ["info", rng.choice((runs, model)), *rng.choice(((), ("--json",)))],
+            ["predict", model, angle],
+            ["predict", model, angle, "-o", place + rng.choice((".csv", ".nc", ".zarr", ".vtu")), "--overwrite"],
+            ["evaluate", model, runs, "--folds", *rng.choice(((), ("--json",)))],
+            ["train", runs, "-o", place, "--model", "interpolation", "--set", f"model.kernel={kernel}", "--overwrite"],
+            ["train", runs, "-o", place, "--model", "interpolation", "--hold-out", share, "--overwrite"],
+            [
+                "runs",
+                "split",
+                runs,
+                "-o",
+                f"{place}-split",
+                "--test",
+                share,
+                "--seed",
+                str(rng.randrange(99)),
+                "--overwrite",
+            ],
+            ["runs", "export", runs, "-o", f"{place}-all.nc", "--overwrite"],
+            ["propose", model, "--count", str(rng.randrange(1, 4)), "--seed", str(rng.randrange(99))],
+        )
+    )
+
+
 def run_line(words: list[str]) -> tuple[int, str]:
     said = io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
@@ -120,6 +153,8 @@ def run_line(words: list[str]) -> tuple[int, str]:
 
 def fuzz(folder: Path, goes: Goes, found: Counter, seed: int) -> None:
     batch = 0
+    code, said = child(train(folder))
+    assert code == 0, said
     while goes():
         code, said = child(lambda batch=batch: _some(folder, random.Random(f"{seed}-{batch}")))
         found.update(json.loads(said) if code == 0 else {TRACEBACK: 1})
@@ -132,10 +167,16 @@ def _some(folder: Path, rng: random.Random) -> str:
     seen: Counter = Counter()
     os.chdir(tempfile.mkdtemp(dir=folder))
     for _ in range(AT_ONCE):
-        words = file_line(rng) if rng.random() < 0.4 else line(rng)
+        luck = rng.random()
+        right = luck < RIGHT
+        words = right_line(rng) if right else file_line(rng) if luck < 0.4 else line(rng)
         seen["tried"] += 1
         code, said = run_line(words)
         seen["refused"] += code == 2
+        seen["done"] += code == 0
+        if right and code:
+            seen[LOST] += 1
+            told(f"refused: {words}: {said[-200:]}")
         if code not in (0, 2) or "Traceback" in said:
             seen[TRACEBACK] += 1
             toml = Path("given.toml").read_text()[:300] if "given.toml" in words else ""

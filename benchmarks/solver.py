@@ -2,7 +2,8 @@
 
     python benchmarks/solver.py
 
-Each start is a process of its own with an empty or a filled compilation cache. Prints one table.
+Each start is a process of its own with an empty or a filled compilation cache; the last one of every mesh compiles with XLA's
+newer emitters of fused loops, which the solver turns off. Prints one table.
 """
 
 import json
@@ -18,11 +19,17 @@ SINGLE_THREAD = {
 }
 
 
-def child(cells: int) -> None:
+def child(cells: int, emitters: bool) -> None:
     """Time the first chunk of steps and two whole solutions in this process; prints JSON."""
     import resource
     import time
 
+    import jax
+
+    import sureflow.flow.compiling
+
+    if emitters:
+        sureflow.flow.compiling.compiled = jax.jit
     from sureflow.flow.mesh import MeshSettings, body_mesh
     from sureflow.flow.solve import solve_flow
     from sureflow.flow.steer import SolverSettings
@@ -47,10 +54,10 @@ def child(cells: int) -> None:
     )
 
 
-def start(cells: int, cache: Path) -> dict:
+def start(cells: int, cache: Path, emitters: bool) -> dict:
     """Run `child` in a process of its own."""
     environment = {**os.environ, **SINGLE_THREAD, "SUREFLOW_CACHE": str(cache)}
-    command = [sys.executable, __file__, "--child", str(cells)]
+    command = [sys.executable, __file__, "--child", str(cells), str(int(emitters))]
     return json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
 
 
@@ -59,8 +66,8 @@ def main() -> None:
     print(f"{'':24}{'first 25 steps':>16}{'whole solution':>16}{'steps':>8}{'us/cell/step':>14}{'memory':>10}")
     for cells in (32, 64):
         with tempfile.TemporaryDirectory() as cache:
-            for name in ("empty cache", "filled cache"):
-                found = start(cells, Path(cache))
+            for name in ("empty cache", "filled cache", "emitters, empty"):
+                found = start(cells, Path(cache), emitters=name.startswith("emitters"))
                 print(
                     f"{cells} x {cells}, {name:15}{found['first']:14.1f} s{found['seconds']:14.2f} s{found['steps']:8}"
                     f"{found['micro']:14.2f}{found['memory']:7.0f} MB"
@@ -69,6 +76,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
-        child(int(sys.argv[2]))
+        child(int(sys.argv[2]), bool(int(sys.argv[3])))
     else:
         main()

@@ -33,6 +33,7 @@ def test_a_little_of_everything_survives(tmp_path):
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert found["kills at file operations, one after the other"]["tried"] >= 6
     assert found["command lines and TOML files by grammar"]["tried"] >= 250
+    assert found["command lines and TOML files by grammar"]["done"] > 5
     assert found["files damaged, exchanged or deleted"]["refused"] > 10
     again, same = harness(tmp_path)  # rows that are finished are not tried again
     assert same == found
@@ -56,3 +57,35 @@ def test_the_harness_finds_what_is_broken(tmp_path):
     )
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert "goes unnoticed" in ended.stderr
+
+
+CLOCKS = """
+import random, sys, time
+sys.path.insert(0, {benchmarks!r})
+from pathlib import Path
+from faults_jobs import answer, campaign, formula, inline, prepare, train
+from sureflow.campaign.run import run_campaign
+from sureflow.data.store import open_runs
+from sureflow.surrogate.workshop import calibrate_in
+
+def all_of_it(folder):
+    folder.mkdir()
+    prepare(folder)
+    train(folder)()
+    calibrate_in(folder / "model", open_runs(folder / "runs.zarr"))
+    run_campaign(folder / "made/made.zarr", campaign(), inline, solve=formula)
+    return [answer(folder / "model"), answer(folder / "made")]
+
+calm = all_of_it(Path("calm"))
+rng, now = random.Random(0), time.time
+time.time = lambda: now() + rng.choice((-1e9, -86400.0, 0.0, 3600.0, 1e9))
+assert all_of_it(Path("jumping")) == calm
+"""
+
+
+def test_a_clock_that_jumps_changes_nothing(tmp_path):
+    """Forward by decades and back before the epoch of file systems, at every look at it."""
+    program = CLOCKS.format(benchmarks=str(ROOT / "benchmarks"))
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr

@@ -37,7 +37,10 @@ DEFECTS = {
         "cli/test_train.py::test_stopped_it_says_how_to_go_on",
         "cli/test_generate.py::test_stopped_it_says_what_is_kept_and_goes_on",
     ),
-    "9 Ctrl-C that was swallowed": ("cli/test_stopping.py::test_a_stop_that_a_callback_swallows_comes_again",),
+    "9 Ctrl-C that was swallowed, or told by Dask": (
+        "cli/test_stopping.py::test_a_stop_that_a_callback_swallows_comes_again",
+        "campaign/test_kill.py::test_ctrl_c_in_a_terminal",
+    ),
     "10 a schema of 60 MB in a sentence": (
         "surrogate/test_artifact.py::test_a_manifest_that_is_too_large_or_too_deep_is_refused_at_once",
         "test_failures.py::test_a_sentence_fits_on_a_screen",

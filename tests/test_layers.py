@@ -14,7 +14,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 
 # First to last. Neighbors in one layer do not know each other; the longest matching name decides.
 LAYERS = [
-    {"errors", "files", "scratch", "pytrees"},
+    {"errors", "files", "scratch", "distances", "pytrees"},
     {"validation", "tensorfile", "failures"},
     {"registry", "predictive"},
     {"runtime"},

@@ -6,15 +6,18 @@ import os
 import platform
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 # JAX is imported only where something is compiled: predictions of many models need none of it.
 KEEPING = {
     "jax_persistent_cache_min_compile_time_secs": 0.0,
     "jax_persistent_cache_min_entry_size_bytes": -1,
 }
+Item = TypeVar("Item")
+Found = TypeVar("Found")
 
 
 def cache_folder() -> Path:
@@ -24,8 +27,18 @@ def cache_folder() -> Path:
 
 
 def keep_compiled_programs() -> None:
-    """Turn on JAX's persistent compilation cache for every program, however short its compilation."""
-    for name, value in (KEEPING | {"jax_compilation_cache_dir": str(cache_folder() / "jax")}).items():
+    """Turn on JAX's persistent compilation cache for every program, however short its compilation.
+
+    Where it cannot be written, as in a read-only home, every process compiles what it needs.
+    """
+    folder = cache_folder() / "jax"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return
+    if not os.access(folder, os.W_OK):
+        return
+    for name, value in (KEEPING | {"jax_compilation_cache_dir": str(folder)}).items():
         os.environ[name.upper()] = str(value)  # for a JAX that is not imported yet, and for worker processes
         if "jax" in sys.modules:
             sys.modules["jax"].config.update(name, value)
@@ -83,6 +96,12 @@ def one_blas_thread() -> Iterator[None]:
 def usable_cores() -> int:
     """Cores this process may run on, which a batch system may have limited."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def on_all_cores(function: Callable[[Item], Found], items: Iterable[Item]) -> list[Found]:
+    """The function of every item, in threads, one a core: for work that NumPy and LAPACK do outside of Python's lock."""
+    with one_blas_thread(), ThreadPoolExecutor(usable_cores()) as pool:
+        return list(pool.map(function, items))
 
 
 def machine() -> dict[str, Any]:

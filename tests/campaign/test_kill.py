@@ -88,3 +88,20 @@ def test_a_campaign_survives_everything(whole, tmp_path):
     )
     assert "6 of 6 runs (" in end.stdout
     assert same_files(store, whole)
+
+
+def test_ctrl_c_in_a_terminal(tmp_path):
+    """It reaches the workers as well: one sentence, and nothing of theirs."""
+    store = tmp_path / "runs.zarr"
+    started = {"stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+    with subprocess.Popen(command(tmp_path, "runs.zarr", "--workers", "2"), **started) as process:
+        wait_for(process, store, 1)
+        workers = psutil.Process(process.pid).children(recursive=True)
+        os.killpg(process.pid, signal.SIGINT)
+        _, remarks = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "Traceback" not in remarks
+    assert remarks.count("sureflow: ") == 1
+    assert "runs are kept in" in remarks.splitlines()[-1]
+    assert not psutil.wait_procs(workers, timeout=60.0)[1]
+    assert RunStore.open(store).unreadable() == []

@@ -55,6 +55,8 @@ WATCHED = "import os, sys, time; from sureflow.cli.limits import watched; watche
     [
         ("os.abort()", 2, "sureflow: there is not enough memory"),
         ("os.kill(os.getpid(), 9)", 2, "sureflow: there is not enough memory"),
+        ("import ctypes; ctypes.CDLL(None).exit(1)", 2, "sureflow: there is not enough memory"),  # as OpenBLAS does
+        ("sys.exit(1)", 1, ""),
         ("sys.exit(7)", 7, ""),
         ("pass", 0, ""),
     ],

@@ -173,3 +173,11 @@ def test_mistakes(refused, runs, tmp_path, more, sentence):
     (tmp_path / "file").write_text("")
     assert sentence in refused("train", runs, *more)
     assert not (tmp_path / "m").exists()
+
+
+def test_a_cache_that_cannot_be_written_does_no_harm(run, runs, tmp_path, monkeypatch):
+    """As in a read-only home: programs are compiled again and again, and that is all."""
+    monkeypatch.setenv("SUREFLOW_CACHE", "/proc/nowhere")
+    few = ["--set", "train.epochs=1", "--set", "train.points_per_run=4", "--set", "members=1"]
+    run("train", runs, "-o", tmp_path / "model", "--model", "deeponet", "--uq", "deterministic", *few)
+    assert (tmp_path / "model/model.json").exists()

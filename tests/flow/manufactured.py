@@ -12,6 +12,7 @@ import numpy as np
 
 from sureflow.flow import reconstruct, riemann
 from sureflow.flow.boundary import Boundaries, Fixed
+from sureflow.flow.compiling import compiled
 from sureflow.flow.mesh import FlowMesh
 from sureflow.flow.metrics import metrics
 from sureflow.flow.residual import Problem, residual, switches
@@ -96,7 +97,7 @@ def source(x, r, units, axisymmetric, viscous):
     return divergence / weight(r)
 
 
-@partial(jax.jit, static_argnums=(3, 4))
+@partial(compiled, static_argnums=(3, 4))
 def sources(x, r, units, axisymmetric, viscous):
     """At all cells."""
     pointwise = jax.vmap(jax.vmap(lambda x, r: source(x, r, units, axisymmetric, viscous), out_axes=1), out_axes=1)
@@ -110,7 +111,7 @@ def wavy_mesh(n: int, axisymmetric: bool) -> FlowMesh:
     return FlowMesh(xi + bump, 0.5 + eta + 0.15 * xi * (1 - eta) + bump, axisymmetric=axisymmetric)
 
 
-@jax.jit
+@compiled
 def relax(state, problem, forcing, dt):
     """Explicit marching (Heun) of the forced equations until nothing changes; the flow is supersonic and flushes fast."""
     steps = jnp.ceil(8.0 / dt).astype(int)  # many times through the block

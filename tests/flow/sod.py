@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from sureflow.flow.boundary import Boundaries, Outflow, SlipWall
+from sureflow.flow.compiling import compiled
 from sureflow.flow.mesh import FlowMesh
 from sureflow.flow.metrics import metrics
 from sureflow.flow.residual import Problem, residual, switches
@@ -55,7 +56,7 @@ def computed_sod(cells: int = 200, steps: int = 160) -> tuple[np.ndarray, np.nda
             active = switches(primitive(state, problem.units), problem)
             return -residual(state, problem, active, 1.0) / problem.metrics.volume
 
-        @jax.jit
+        @compiled
         def run(state, problem):
             def heun(_, state):
                 first = state + dt * rate(state, problem)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy.optimize import least_squares
 
+from sureflow.flow.compiling import compiled
 from sureflow.runtime import double_precision
 
 GAMMA = 1.4
@@ -96,7 +97,7 @@ class ShockLayer:
     def solve(self):
         """u, w, density and thickness."""
         with double_precision():
-            residual, jacobian = jax.jit(self.conditions), jax.jit(jax.jacfwd(self.conditions))
+            residual, jacobian = compiled(self.conditions), compiled(jax.jacfwd(self.conditions))
             found = least_squares(
                 lambda unknowns: np.asarray(residual(unknowns)),
                 self.guess(),

@@ -81,3 +81,15 @@ def test_settings_survive_a_round_trip(head):
 def test_an_unknown_setting_is_refused():
     with pytest.raises(SureflowError, match=r"MVE: betta is not a setting; did you mean beta\?"):
         MVE(betta=0.5)  # type: ignore[call-arg]
+
+
+@each_head
+def test_the_probability_below_a_value_grows_from_zero_to_one(head):
+    output = jnp.linspace(0.3, 0.5, head.n_outputs)
+    mean = head.predictive(output).mean
+    below = [float(head.below(output, mean + away)) for away in (-1e6, -1.0, 1.0, 1e6)]
+    assert below[0] == pytest.approx(0.0, abs=1e-6)
+    assert below[-1] == pytest.approx(1.0, abs=1e-6)
+    assert below == sorted(below)
+    if head.normal:
+        assert below[1] + below[2] == pytest.approx(1.0, abs=1e-6)  # symmetric about the mean

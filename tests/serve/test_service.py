@@ -1,7 +1,14 @@
 """The service, asked in this process."""
 
 import io
+import signal
+import socket
 import struct
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
 
 import numpy as np
 import orjson
@@ -161,3 +168,32 @@ def test_metrics(client):
     text = client.get("/metrics").text
     assert 'sureflow_requests_total{route="/v1/models",status="200"}' in text
     assert "sureflow_request_seconds_count" in text
+
+
+def test_the_real_service_logs_every_request_and_stops_when_told(tmp_path):
+    trained("interpolation").save(tmp_path / "model")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "sureflow", "serve", str(tmp_path / "model"), "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        asked(f"http://127.0.0.1:{port}/v1/models", process)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+    lines = [orjson.loads(line) for line in said.splitlines() if line.startswith("{")]
+    assert [(line["route"], line["status"]) for line in lines] == [("/v1/models", 200)]
+    assert process.returncode == 143
+    assert "Traceback" not in said
+
+
+def asked(url, process):
+    """An answer of a service that may still be starting."""
+    deadline = time.monotonic() + 120
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=60) as answer:
+                return answer.read()
+        except urllib.error.URLError:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -84,3 +86,17 @@ def test_numbers_of_ones_own_runs_need_no_flow_around_a_body():
     np.testing.assert_allclose(found.lift, 2 + np.sin([0.55, 1.3]), rtol=1e-2)
     assert found.lift.attrs["units"] == "N"
     assert {*map(str, found)} == {"lift", "lift_std"}
+
+
+@pytest.mark.parametrize(("made_by", "learned"), [({"solver": "ours"}, {"drag"}), ({}, {"drag", "reynolds", "steps"})])
+def test_what_our_solver_says_of_its_mesh_and_of_the_condition_is_not_learned(made_by, learned):
+    """Of runs of others, every number counts."""
+    angle, x = np.linspace(0, 4, 9), np.linspace(0, 1, 20)[:, None]
+    numbers = {"drag": np.cos(angle), "reynolds": 1e5 + angle, "steps": 100 + angle**2}
+    runs = Runs.from_arrays(
+        {"angle": angle}, x, {"p": [np.sin(a + x[:, 0]) for a in angle]}, {"p": "Pa"}, numbers=numbers
+    )
+    runs = replace(runs, header=replace(runs.header, made_by=made_by))
+    found = fit(runs, "interpolation", calibrate=False).numbers
+    assert found is not None
+    assert set(found.facts()) == learned

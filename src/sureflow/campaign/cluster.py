@@ -9,6 +9,7 @@ from typing import cast
 import dask.config
 from distributed import Client, LocalCluster
 
+from sureflow.campaign import deaf_worker
 from sureflow.errors import SureflowError
 
 # Clients are not made Dask's default: lazy arrays that are read meanwhile, or after a scheduler did not answer, have no
@@ -42,6 +43,7 @@ def local_workers(count: int) -> Iterator[Executor]:
                 dashboard_address=None,  # type: ignore[arg-type]
                 scheduler_kwargs=ANY_PORT,
                 silence_logs=logging.CRITICAL,
+                preload=[deaf_worker.__name__],
             )
             client = Client(stack.enter_context(cluster), set_as_default=False)
         except (RuntimeError, OSError) as error:

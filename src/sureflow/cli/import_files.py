@@ -80,7 +80,8 @@ def import_files(
 
     from sureflow.cli.console import Bar, out
     from sureflow.importers.import_settings import ImportSettings
-    from sureflow.importers.importing import import_runs, plan_import
+    from sureflow.importers.importing import import_runs
+    from sureflow.importers.planning import plan_import
     from sureflow.importers.preview import preview
     from sureflow.validation import read_toml, validated
 

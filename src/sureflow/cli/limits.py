@@ -4,6 +4,7 @@ NumPy's linear algebra tries for ever to get memory that there is not, and compi
 least is looked at before they are imported, and a parent process tells of what ended its child without a word.
 """
 
+import atexit
 import os
 import resource
 import signal
@@ -21,6 +22,7 @@ NEEDS = {"numpy": 380 << 20, "zarr": 500 << 20, "jax": 1500 << 20}
 PER_CORE = {"jax": 50 << 20}  # it starts threads, for each core some
 # How a process ends that gets no memory and cannot say so; the kernel kills where a container's limit is met.
 WORDLESS = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGTRAP, signal.SIGKILL)
+OPENBLAS_GAVE_UP = 1  # the exit code with which OpenBLAS ends a process that gets no memory; Python is not asked
 
 
 def limit() -> int | None:
@@ -66,13 +68,24 @@ def watched() -> None:
             os.kill(child, number)
 
     before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    ended, end = os.pipe()
+    os.set_blocking(ended, False)
     child = os.fork()
     if child == 0:
+        atexit.register(os.write, end, b"by itself")
         for number, handler in before.items():
             signal.signal(number, handler)
         return
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if -code in WORDLESS:
+    if -code in WORDLESS or (code == OPENBLAS_GAVE_UP and not _anything(ended)):
         print(f"sureflow: {one_line(memory_sentence())}", file=sys.stderr, flush=True)
         code = 2
     os._exit(code if code >= 0 else 128 - code)
+
+
+def _anything(pipe: int) -> bool:
+    """Whether there is something to read."""
+    try:
+        return bool(os.read(pipe, 1))
+    except BlockingIOError:
+        return False

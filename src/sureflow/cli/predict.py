@@ -145,8 +145,10 @@ def quantities(surrogate: "Surrogate", answer: "Answer") -> dict[str, str]:
     for name in (name for name in found if not name.endswith(("_std", "_gp", "_std_surrogate", "_std_mesh"))):
         texts[name] = with_bar(found, name)
         if f"{name}_gp" in found:
-            better = {"gp": ", the better one", "field": ""}.get(found[f"{name}_gp"][2].get("better", ""), "")
-            texts[name] += f"; by a process of its own {with_bar(found, f'{name}_gp')}{better}"
+            better = {"gp": ", which erred less on runs left out", "field": ""}.get(
+                found[f"{name}_gp"][2].get("better", ""), ""
+            )
+            texts[name] += f"; learned as a number {with_bar(found, f'{name}_gp')}{better}"
     if surrogate.mesh_error is not None:
         texts["+-"] = "one standard deviation of the error, that of the mesh counted where it is named"
     elif any("+-" in text for text in texts.values()):

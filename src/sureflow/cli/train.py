@@ -22,8 +22,8 @@ def train(
     model: Annotated[
         str | None,
         typer.Option(
-            help="interpolation, pod-gp, pod-deeponet, nbf, deeponet, fno, neural-process or your own; by default what leaving "
-            "runs out prefers."
+            help="interpolation, aligned, pod-gp, pod-deeponet, nbf, deeponet, fno, neural-process or your own; by default what "
+            "leaving runs out prefers."
         ),
     ] = None,
     scaling: Annotated[
@@ -121,12 +121,15 @@ class Bars(contextlib.ExitStack):
         from sureflow.cli.console import out
 
         self.close()
-        out.print("mean absolute error of runs left out, in standard deviations of the training runs")
-        out.print(f"  {'model':<14}{'uq':<10}{'scaling':<13}{'error':<10}{'folds':<7}time")
+        out.print(
+            "mean absolute error, in standard deviations of the training runs, of runs left out at random and of sides"
+        )
+        width = max(len(row["model"]) for row in rows) + 2
+        out.print(f"  {'model':<{width}}{'uq':<10}{'scaling':<13}{'error':<10}{'sides':<10}{'folds':<7}time")
         for row in rows:
-            kept = "  <- kept" if row["chosen"] else ""
+            kept, sides = "  <- kept" if row["chosen"] else "", row["mae_beyond"]
             out.print(
-                f"  {row['model']:<14}{row['uq']:<10}{row['scaling']:<13}{row['mae']:<10.2g}{row['folds']:<7}"
-                f"{row['seconds']:.1f} s{kept}",
+                f"  {row['model']:<{width}}{row['uq']:<10}{row['scaling']:<13}{row['mae']:<10.2g}"
+                f"{'' if sides is None else f'{sides:.2g}':<10}{row['folds']:<7}{row['seconds']:.1f} s{kept}",
                 markup=False,
             )

@@ -17,6 +17,7 @@ from sureflow.data.meshes import Geometry, Points, Topology
 from sureflow.data.resampling import OwnValues, Resampling
 from sureflow.data.schema import Status
 from sureflow.data.sources import Run
+from sureflow.errors import SureflowError
 
 
 class StoreReader(ABC):
@@ -63,7 +64,8 @@ class StoreReader(ABC):
         return False
 
     def own_values(self, case: int) -> OwnValues:
-        raise NotImplementedError
+        """Those fields, with their points."""
+        raise SureflowError(f"run {case} has no fields at points of its own mesh")
 
     @property
     @abstractmethod

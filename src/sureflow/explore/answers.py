@@ -4,9 +4,9 @@ import numpy as np
 
 from sureflow.errors import SureflowError
 from sureflow.explore.bar_forms import calibrated_bars, quantity_bars_of
-from sureflow.explore.closed_forms import FORMS, Form, weights_of
+from sureflow.explore.closed_forms import BASES, FORMS, Form, weights_of
 from sureflow.explore.program import Program, Value, join
-from sureflow.explore.tabulated import Ranges, tabulated
+from sureflow.explore.tabulated import Ranges, fields_of_runs, tabulated
 from sureflow.explore.transforms import PAGE_STREAMS, TRANSFORMS, FieldUnits
 from sureflow.models.contract import typical_distance
 from sureflow.surrogate.model import Surrogate
@@ -70,7 +70,10 @@ def _normalized(surrogate: Surrogate, parameters: Value, ranges: Ranges) -> tupl
     if has_closed_form(surrogate):
         form = FORMS[surrogate.settings.name](predictor.fitted, inputs)
     else:
-        form = tabulated(surrogate, parameters, inputs, ranges)
+        base = None
+        if surrogate.settings.name in BASES:
+            base = BASES[surrogate.settings.name](predictor.fitted, inputs, fields_of_runs(surrogate))
+        form = tabulated(surrogate, parameters, inputs, ranges, base)
     runs = standard.forward(predictor.scaling.inputs(surrogate.domain.parameters))
     novelty = form.novelty or inputs.distance(runs).smallest() * (1 / typical_distance(runs))
     return form, units, novelty

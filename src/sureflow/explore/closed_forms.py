@@ -42,27 +42,32 @@ RADIAL: dict[str, Callable[[Value], Value]] = {
 
 def interpolation(fitted: Any, inputs: Value) -> Form:
     """Weights of the runs, and a spread of what was missed at the nearest ones (`models.interpolation`)."""
+    return interpolated(fitted, inputs, fitted.fields, fitted.kernel)
+
+
+def interpolated(fitted: Any, inputs: Value, fields: np.ndarray, kernel: str) -> Form:
+    """Fields of the runs, interpolated with the nodes, scales, inverse and residuals of a model."""
     n_runs, n_varying = fitted.nodes.shape
-    away, terms = _terms(fitted, inputs)
-    power = (KERNELS[fitted.kernel].at_zero - terms.quadratic(fitted.inverse)).root()
+    away, terms = _terms(fitted, inputs, kernel)
+    power = (KERNELS[kernel].at_zero - terms.quadratic(fitted.inverse)).root()
     nearest, width = away.smallest(), away.smallest(min(2 * (n_varying + 1), n_runs) - 1)
     shares = ((nearest**2 - away**2) / (width**2) * 0.5).exponential()
     variance = (shares / shares.sum()).rows(np.asarray(fitted.residuals, float) ** 2, relative=True)
-    mean = weights_of(fitted, inputs).rows(fitted.fields)
+    mean = terms.times(fitted.inverse[:, :n_runs]).rows(fields)
     return Form(mean, {EPISTEMIC: variance.root() * power}, power * (1 / fitted._typical_power))
 
 
 def weights_of(fitted: Any, inputs: Value) -> Value:
     """What the fields of the runs are multiplied with to interpolate between them."""
-    return _terms(fitted, inputs)[1].times(fitted.inverse[:, : len(fitted.nodes)])
+    return _terms(fitted, inputs, fitted.kernel)[1].times(fitted.inverse[:, : len(fitted.nodes)])
 
 
-def _terms(fitted: Any, inputs: Value) -> tuple[Value, Value]:
+def _terms(fitted: Any, inputs: Value, kernel: str) -> tuple[Value, Value]:
     """Distances from the nodes; and radial basis functions about them, then 1 and the inputs."""
     used = fitted.scales > 0
     x = inputs.pick(*np.flatnonzero(used)) * inputs.program.constant(fitted.scales[used])
     away = x.distance(fitted.nodes)
-    return away, join(RADIAL[fitted.kernel](away), x.program.constant(np.ones(1)), x)
+    return away, join(RADIAL[kernel](away), x.program.constant(np.ones(1)), x)
 
 
 def pod_gp(fitted: Any, inputs: Value) -> Form:
@@ -99,6 +104,11 @@ def pod_deeponet(fitted: Any, inputs: Value) -> Form:
         mean, {EPISTEMIC: away.spread(fitted.modes), DISCREPANCY: one.rows(fitted.truncation[None], relative=True)}
     )
 
+
+# What a table corrects, of models that have a closed form but for a small part; fields are those of the runs.
+BASES: Registry[Callable[[Any, Value, np.ndarray], Form]] = Registry("closed form to correct")
+# Without the warp, it is an interpolation, whose bars it has (`models.aligned`).
+BASES.register("aligned", lambda fitted, inputs, fields: interpolated(fitted, inputs, fields, "cubic"))
 
 FORMS.register("interpolation", interpolation)
 FORMS.register("pod-gp", pod_gp)

@@ -84,13 +84,13 @@ def checked(surrogate: Surrogate, program: Program, ranges: Ranges) -> str:
     mean = np.asarray(wanted.mean)
     off = (np.abs(found["mean"] - mean).max(axis=2) / np.maximum(np.ptp(mean, axis=2), np.finfo(float).tiny)).max()
     words = (
-        f"At {CHECKED} conditions, predictions of this page differ from those of the model by at most {off:.1g} of the range "
-        "of a field"
+        f"At {CHECKED} conditions, predictions of this page differ from those of the model by at most {100 * off:.2g} % of the "
+        "range of a field"
     )
     if wanted.std is not None and "std" in program.outputs:
         std = np.asarray(wanted.std)
         bars = (np.abs(found["std"] - std).max(axis=2) / np.maximum(std.max(axis=2), np.finfo(float).tiny)).max()
-        words += f", and bars by at most {bars:.1g} of the largest one"
+        words += f", and bars by at most {100 * bars:.2g} % of the largest one"
     return f"{words}."
 
 

@@ -1,7 +1,8 @@
 """Models without a closed form: their predictions over a lattice of conditions, and smooth interpolation between them.
 
 The fields of the lattice are reduced to a few modes (POD), whose coefficients the page interpolates by cubics. What that
-loses is measured at conditions between those of the lattice, and the page says it.
+loses is measured at conditions between those of the lattice, and the page says it. Where a closed form comes near the model,
+only the difference from it is tabulated.
 """
 
 import itertools
@@ -16,8 +17,9 @@ from sureflow.explore.program import Value, join
 from sureflow.predictive import EPISTEMIC, Predictive
 from sureflow.surrogate.model import Surrogate
 
-# Entries along every parameter, by how many parameters there are.
-ENTRIES = {1: 65, 2: 19, 3: 9}
+# Entries along every parameter, by how many parameters there are: of a whole prediction, and of what a closed form lacks,
+# which has its bumps between the runs.
+ENTRIES, OF_CORRECTIONS = {1: 65, 2: 19, 3: 9}, {1: 129, 2: 33, 3: 13}
 AT_ONCE = 16  # conditions that are predicted together
 MOST_MODES = 64
 MEAN_LEFT, BAR_LEFT = 1e-9, 1e-6  # shares of the variance that the modes may leave
@@ -26,11 +28,11 @@ LEAST_BAR = 1e-9  # in normalized space
 Ranges = list[tuple[float, float]]
 
 
-def tabulated(surrogate: Surrogate, parameters: Value, inputs: Value, ranges: Ranges) -> Form:
+def tabulated(surrogate: Surrogate, parameters: Value, inputs: Value, ranges: Ranges, base: Form | None = None) -> Form:
     """The prediction with the model's own bars in normalized space, for parameters between the ends of their ranges.
 
     The lattice is over the inputs of the model, in which its predictions are smoother than in the parameters; or over the
-    parameters, if more than these inputs follows from them.
+    parameters, if more than these inputs follows from them. A base has the bars of the model, and a mean to be corrected.
     """
     if len(ranges) not in ENTRIES or surrogate.space.moving is not None:
         what = f"over {len(ranges)} parameters" if len(ranges) not in ENTRIES else "on a mesh that moves"
@@ -40,12 +42,31 @@ def tabulated(surrogate: Surrogate, parameters: Value, inputs: Value, ranges: Ra
         )
     by_inputs = surrogate.predictor.layer is None
     along, box = (inputs, _input_box(surrogate, ranges)) if by_inputs else (parameters, ranges)
-    entries = np.array(list(itertools.product(*(np.linspace(*one, ENTRIES[len(ranges)]) for one in box))))
+    count = (ENTRIES if base is None else OF_CORRECTIONS)[len(ranges)]
+    entries = np.array(list(itertools.product(*(np.linspace(*one, count) for one in box))))
     means, bars = _tables(_at_inputs(surrogate) if by_inputs else _at_conditions(surrogate), entries)
+    if base is not None:
+        means -= _evaluated(base.mean, entries)
+        return base._replace(mean=base.mean + _smooth(along, box, means, MEAN_LEFT))
     mean = _smooth(along, box, means, MEAN_LEFT)
     if bars is None:
         return Form(mean, {})
     return Form(mean, {EPISTEMIC: _smooth(along, box, np.log(np.maximum(bars, LEAST_BAR)), BAR_LEFT).exponential()})
+
+
+def fields_of_runs(surrogate: Surrogate) -> Float[np.ndarray, "run variable point"]:
+    """What the model predicts at its training runs, in normalized space."""
+    return _tables(_at_conditions(surrogate), surrogate.domain.parameters)[0].astype(float)
+
+
+def _evaluated(value: Value, conditions: np.ndarray) -> Float[np.ndarray, "entry variable point"]:
+    """A field of the program so far, at conditions."""
+    outputs, value.program.outputs = value.program.outputs, {"asked": value.index}
+    parts = [
+        value.program.run(conditions[first : first + AT_ONCE])["asked"] for first in range(0, len(conditions), AT_ONCE)
+    ]
+    value.program.outputs = outputs
+    return np.concatenate(parts)
 
 
 def _input_box(surrogate: Surrogate, ranges: Ranges) -> Ranges:

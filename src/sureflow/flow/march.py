@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from sureflow.flow.compiling import compiled
 from sureflow.flow.implicit import implicit_update
 from sureflow.flow.residual import Problem, Switches, residual, switches
 from sureflow.flow.state import State, internal_energy, primitive
@@ -38,7 +39,7 @@ def residual_norm(r: State) -> Float[Array, ""]:
     return jnp.sqrt(jnp.sum(r**2))
 
 
-@jax.jit
+@compiled
 def advance(
     march: March, problem: Problem, controls: Controls, steps: Int[Array, ""] | int
 ) -> tuple[March, Float[Array, " CHUNK"]]:
@@ -77,7 +78,7 @@ def limited(state: State, change: State) -> tuple[State, Bool[Array, ""]]:
     return updated, physical
 
 
-@jax.jit
+@compiled
 def switches_of(state: State, problem: Problem) -> Switches:
     """Limiter values and shock sensor of a conservative state."""
     return switches(primitive(state, problem.units), problem)

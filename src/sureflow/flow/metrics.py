@@ -8,11 +8,11 @@ pressure source term cancels, so that a uniform flow is preserved to round-off.
 from functools import partial
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from sureflow.flow.compiling import compiled
 from sureflow.flow.mesh import FlowMesh
 
 Vector = Float[Array, "2 nj ni"]
@@ -48,7 +48,7 @@ def metrics(mesh: FlowMesh) -> Metrics:
     return block_metrics(mesh.node_x, mesh.node_r, mesh.axisymmetric)
 
 
-@partial(jax.jit, static_argnames="axisymmetric")
+@partial(compiled, static_argnames="axisymmetric")
 def block_metrics(node_x: Nodes, node_r: Nodes, axisymmetric: bool) -> Metrics:
     """Compiled once for all meshes of one size: it sees nothing of them but arrays."""
     node = jnp.stack([node_x, node_r])

@@ -6,10 +6,10 @@ internal one, hence float64 everywhere.
 """
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from sureflow.flow.compiling import compiled
 from sureflow.physics.free_stream import FreeStream
 from sureflow.physics.gases import Gas
 from sureflow.pytrees import tell_jax
@@ -83,7 +83,7 @@ def conservative(w: Places, units: Units) -> Places:
     return jnp.stack([rho, rho * u, rho * v, rho * energy])
 
 
-@jax.jit
+@compiled
 def from_physical(fields: State, units: Units) -> State:
     """Conservative state of u1, u2 (m/s), rho (kg/m3) and T (K)."""
     u1, u2, rho, temperature = fields
@@ -93,7 +93,7 @@ def from_physical(fields: State, units: Units) -> State:
     return jnp.stack([rho, rho * u, rho * v, rho * energy])
 
 
-@jax.jit
+@compiled
 def to_physical(state: State, units: Units) -> State:
     """u1, u2 (m/s), rho (kg/m3) and T (K) of a conservative state."""
     rho, u, v, _ = primitive(state, units)

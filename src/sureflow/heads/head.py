@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+from jax.scipy.special import ndtr
 from jaxtyping import Array, Float
 
 from sureflow.predictive import Predictive
@@ -38,8 +39,11 @@ class Head(ABC):
         """Mean and standard deviations that the network's numbers stand for."""
 
     def below(self, output: Float[Array, " output"], value: Float[Array, ""]) -> Float[Array, ""]:
-        """The probability of a truth below `value`, of heads that are not `normal`: their intervals follow from it."""
-        raise NotImplementedError
+        """The probability of a truth below `value`: of the normal distribution that mean and standard deviation tell."""
+        found = self.predictive(output)
+        if found.std is None:
+            return jnp.where(value > found.mean, 1.0, 0.0)
+        return ndtr((value - found.mean) / found.std)
 
 
 HEADS: SettingsRegistry[Head] = SettingsRegistry("head", Head)

@@ -1,6 +1,7 @@
 """The parameters of runs: from a table, from the names of files and folders, or from entries of the files themselves."""
 
 import math
+import os
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -147,17 +148,23 @@ def to_number(value: Any) -> float | None:
 
 
 def from_pattern(pattern: str, files: Sequence[Path]) -> Columns:
-    """Values from paths such as M{mach}_h{altitude_km}, in which each name in braces stands for a number."""
+    """Values from paths such as M{mach}_h{altitude_km}, in which each name in braces stands for a number.
+
+    Folders that all files share cannot tell runs apart: they count only where the pattern fits nothing below them.
+    """
     names = re.findall(r"\{([^{}]*)\}", pattern)
     if not names or "" in names or len(set(names)) < len(names):
         raise SureflowError(
             f"the pattern {pattern!r} must have every parameter once in braces, as in M{{mach}}_h{{altitude_km}}"
         )
     regex = re.compile(expression(pattern))
+    paths = [normal(file) for file in files]
+    shared = os.path.commonprefix(paths).rfind("/") + 1 if len(paths) > 1 else 0
+    if not any(regex.search(path, shared) for path in paths):
+        shared = 0
     rows = []
-    for file in files:
-        path = normal(file)
-        found = {match.groups() for match in regex.finditer(path)}
+    for path in paths:
+        found = {match.groups() for match in regex.finditer(path, shared)}
         if len(found) != 1:
             fits = "does not fit" if not found else f"fits {len(found)} parts of"
             raise SureflowError(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sureflow.importers.assembly import values_of
-from sureflow.importers.importing import Plan
+from sureflow.importers.planning import Plan
 from sureflow.importers.snapshot import Block
 
 MOST = 12  # files or blocks that are listed one by one

@@ -104,8 +104,8 @@ class Aligned(FittedModel):
             weights[rows, others], power[rows] = _weights_without(self.nodes, self.inverse, group, others)
             close[rows, others] = nearby(self.nodes[group], self.nodes[others])
         mean = scratch.room((len(runs), *self.residuals.shape[1:]))
-        for row, run in enumerate(runs.tolist()):
-            mean[row] = self.warp.field(weights[row], self.warp.layer_of(run))
+        for row, field in enumerate(self.warp.combined(weights, self.warp.layers[runs])):
+            mean[row] = field
         std = scratch.room(mean.shape)
         np.multiply(power[:, None, None], self._spread(close), out=std, casting="same_kind")
         return LeftOut(Predictive(mean, {EPISTEMIC: std}), power / self._typical_power)
@@ -143,7 +143,7 @@ class Aligned(FittedModel):
     def _mean(self, inputs: Inputs) -> Fields:
         weights = terms(KERNEL, self._used(inputs), self.nodes) @ self.inverse[:, : len(self.nodes)]
         layers = np.asarray(inputs, float)[:, -COLUMNS:]
-        return np.stack([self.warp.field(*one) for one in zip(weights, layers, strict=True)])
+        return np.stack([*self.warp.combined(weights, layers)])
 
 
 @MODELS.add
@@ -178,13 +178,16 @@ def _residuals(
 ) -> Fields:
     """What is missed at every run left out, over the power function there."""
     residuals, everyone = scratch.empty(fields.shape, np.float32), np.arange(len(fields))
-    for run, values in enumerate(fields):
-        others, weights = everyone != run, np.zeros(len(fields))
-        found, power = _weights_without(nodes, inverse, everyone[[run]], everyone[others])
-        weights[others] = found[0]
-        # A run that the polynomial needs leaves no interpolation behind: it tells nothing.
-        useful = power[0] < 1.0 / np.sqrt(np.finfo(float).eps)
-        residuals[run] = (warp.field(weights, warp.layer_of(run)) - values) / power[0] if useful else 0.0
+    weights, power = np.zeros((len(fields), len(fields))), np.empty(len(fields))
+    for run in everyone:
+        others = everyone != run
+        weights[run, others], power[run] = (
+            found[0] for found in _weights_without(nodes, inverse, everyone[[run]], everyone[others])
+        )
+    # A run that the polynomial needs leaves no interpolation behind: it tells nothing.
+    useful = power < 1.0 / np.sqrt(np.finfo(float).eps)
+    for run, field in enumerate(warp.combined(weights, warp.layers)):
+        residuals[run] = (field - fields[run]) / power[run] if useful[run] else 0.0
     return residuals
 
 

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.spatial.distance import cdist
 
 from sureflow.data.meshes import Topology
+from sureflow.distances import distances
 from sureflow.errors import SureflowError
 from sureflow.models.belief import Belief
 from sureflow.models.train_settings import TrainSettings
@@ -124,6 +124,8 @@ def unheard(report: EpochReport) -> None:
 class FittedModel(ABC):
     """A model that has learned. By default it is a frozen dataclass of arrays, which is all that an artifact keeps of it."""
 
+    left_out_at_once: ClassVar[int] = 1 << 26  # bytes of the predictions that `leave_out` should be asked for together
+
     @abstractmethod
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
         """Mean and parts (case, variable, point). A model of whole fields answers at the points of the runs alone."""
@@ -133,7 +135,7 @@ class FittedModel(ABC):
 
         Without better knowledge, the distance to the nearest run over the median of that between runs.
         """
-        return cdist(inputs, runs).min(axis=1) / typical_distance(runs)
+        return distances(inputs, runs).min(axis=1) / typical_distance(runs)
 
     def left_out_novelty(self, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " run"]:
         """The novelty of every run to the model of the others."""
@@ -189,7 +191,7 @@ def typical_distance(runs: Float[np.ndarray, "run parameter"]) -> float:
 
 
 def _to_nearest_other(runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " run"]:
-    return (cdist(runs, runs) + np.diag(np.full(len(runs), np.inf))).min(axis=1)
+    return (distances(runs, runs) + np.diag(np.full(len(runs), np.inf))).min(axis=1)
 
 
 NETWORKS_NAME = "networks"  # of the model that is made of networks for single points

@@ -7,9 +7,9 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.spatial.distance import cdist
 
 from sureflow import scratch
+from sureflow.distances import distances
 from sureflow.errors import SureflowError
 from sureflow.models.belief import Belief, Process
 from sureflow.models.contract import (
@@ -66,6 +66,9 @@ class Interpolation(FittedModel):
     with weights q that favor the nearest runs: zero at the runs, growing with the distance from them, and in every point
     of the field as large as the runs nearby have shown it to be.
     """
+
+    # Every time is a pass over all fields, and what does not fit into memory lies in a file.
+    left_out_at_once: ClassVar[int] = 1 << 30
 
     nodes: Float[np.ndarray, "case varying"]  # inputs of the runs times their scales
     scales: Float[np.ndarray, " parameter"]  # 0 for parameters that are the same in all runs
@@ -143,7 +146,7 @@ class Interpolation(FittedModel):
         freedom = np.diag(self.inverse)[:n_runs]
         known = freedom > np.finfo(float).eps
         process = Process(
-            kernel=lambda one, other: kernel.function(cdist(self._used(one), self._used(other))),
+            kernel=lambda one, other: kernel.function(distances(self._used(one), self._used(other))),
             prior=lambda inputs: np.full(len(inputs), kernel.at_zero),
             left=lambda inputs: terms(kernel, self._used(inputs), self.nodes),
             noise=0.0,

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
-from scipy.spatial.distance import cdist
 
 from sureflow import scratch
+from sureflow.distances import distances
 
 Nodes = Float[np.ndarray, "run parameter"]
 Rows = Float[np.ndarray, "case row"]
@@ -64,12 +64,14 @@ def term_slopes(
 ) -> Rows:
     """Derivatives of `terms` along a change of the inputs."""
     approach = np.einsum("crp,cp->cr", inputs[:, None] - nodes, along)
-    return np.column_stack([kernel.slope_over_distance(cdist(inputs, nodes)) * approach, np.zeros(len(inputs)), along])
+    return np.column_stack(
+        [kernel.slope_over_distance(distances(inputs, nodes)) * approach, np.zeros(len(inputs)), along]
+    )
 
 
 def terms(kernel: Kernel, inputs: Float[np.ndarray, "case parameter"], nodes: Nodes) -> Rows:
     """The kernel about the nodes, then 1 and the inputs."""
-    return np.column_stack([kernel.function(cdist(inputs, nodes)), np.ones(len(inputs)), inputs])
+    return np.column_stack([kernel.function(distances(inputs, nodes)), np.ones(len(inputs)), inputs])
 
 
 def inverse_system(kernel: Kernel, nodes: Nodes) -> Float[np.ndarray, "row row"]:
@@ -92,7 +94,7 @@ def power_function(
 
 def nearby(inputs: Float[np.ndarray, "case parameter"], nodes: Nodes) -> Float[np.ndarray, "case run"]:
     """q: a Gaussian of the distance, as wide as the distance to the nearest few runs."""
-    distance = cdist(inputs, nodes)
+    distance = distances(inputs, nodes)
     few = min(2 * (nodes.shape[1] + 1), len(nodes))
     width = np.sort(distance, axis=1)[:, few - 1 : few]
     weights = np.exp(-0.5 * (distance**2 - distance.min(axis=1, keepdims=True) ** 2) / width**2)

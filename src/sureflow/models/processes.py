@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import get_lapack_funcs
 from scipy.optimize import minimize
-from scipy.spatial.distance import cdist
+
+from sureflow.distances import distances
 
 Hyperparameters = Float[np.ndarray, " hyperparameter"]
 
@@ -27,7 +28,7 @@ def covariance(
 ) -> Float[np.ndarray, "row run"]:
     """Of a process without its noise: amplitude^2 times Matern-5/2 of the scaled distance, and the wide linear prior."""
     scale = np.exp(-logarithms[2:])
-    distance = np.sqrt(5.0) * cdist(one * scale, other * scale)
+    distance = np.sqrt(5.0) * distances(one * scale, other * scale)
     matern = (1.0 + distance + distance**2 / 3.0) * np.exp(-distance)
     return np.exp(logarithms[0]) * matern + _linear(one, other)
 
@@ -40,7 +41,7 @@ def covariance_slope(
 ) -> Float[np.ndarray, "row run"]:
     """The derivative of the covariance as `one` moves along a direction."""
     scale = np.exp(-logarithms[2:])
-    distance = np.sqrt(5.0) * cdist(one * scale, other * scale)
+    distance = np.sqrt(5.0) * distances(one * scale, other * scale)
     away = (along * scale**2 * one).sum(axis=1)[:, None] - (along * scale**2) @ other.T
     matern = -5.0 / 3.0 * (1.0 + distance) * np.exp(-distance) * away
     return np.exp(logarithms[0]) * matern + WIDE * along @ other.T
@@ -62,7 +63,8 @@ def precision_of_runs(
     logarithms: Hyperparameters, runs: Float[np.ndarray, "run parameter"]
 ) -> Float[np.ndarray, "run run"]:
     """The inverse of their covariance."""
-    return _inverse(covariance_of_runs(logarithms, runs))[1]
+    lower = _inverse(covariance_of_runs(logarithms, runs))[1]
+    return lower + np.tril(lower, -1).T
 
 
 def most_probable(inputs: Float[np.ndarray, "run parameter"], target: Float[np.ndarray, " run"]) -> Hyperparameters:
@@ -97,28 +99,33 @@ class Evidence:
         distance = np.sqrt(5.0 * np.tensordot(inverse_squares, self.squares, 1))
         decay = amplitude * np.exp(-distance)
         matern = (1.0 + distance + distance**2 / 3.0) * decay
-        log_determinant, precision = _inverse(matern + self.linear + noise * np.eye(len(self.target)))
-        weights = precision @ self.target
+        # The matrix is symmetric: its transpose is in the order of LAPACK, and one triangle of the inverse says it all.
+        log_determinant, lower = _inverse((matern + self.linear + noise * np.eye(len(self.target))).T)
+        diagonal = np.diag(lower)
+        weights = lower @ self.target + self.target @ lower - diagonal * self.target
         center, width = LENGTH_PRIOR
         off = (logarithms[2:] - center) / width
         value = 0.5 * (self.target @ weights + log_determinant + off @ off)
-        rest = precision - np.outer(weights, weights)
+        rest = 2.0 * lower - np.outer(weights, weights)
+        by_amplitude = np.vdot(rest, matern) - amplitude * diagonal.sum()
         by_length = np.tensordot(self.squares, rest * (1.0 + distance) * decay, 2) * (5.0 / 3.0) * inverse_squares
-        gradient = 0.5 * np.array([np.vdot(rest, matern), noise * np.trace(rest), *by_length])
+        gradient = 0.5 * np.array([by_amplitude, noise * (diagonal.sum() - weights @ weights), *by_length])
         gradient[2:] += off / width
         return float(value), gradient
 
 
 def _inverse(matrix: Float[np.ndarray, "run run"]) -> tuple[float, Float[np.ndarray, "run run"]]:
-    """The logarithm of the determinant and the inverse of a positive definite matrix, by its Cholesky factor."""
+    """The logarithm of the determinant and the lower triangle of the inverse of a positive definite matrix.
+
+    By its Cholesky factor. The matrix is overwritten if it lies in memory column by column.
+    """
     factorize, invert = get_lapack_funcs(("potrf", "potri"), (matrix,))
-    factor, failed = factorize(matrix, lower=1, clean=0, overwrite_a=1)
+    factor, failed = factorize(matrix, lower=1, clean=1, overwrite_a=1)
     if failed:
         raise np.linalg.LinAlgError("the covariance of the runs is not positive definite")
     log_determinant = 2.0 * float(np.log(np.diag(factor)).sum())
     lower, _ = invert(factor, lower=1, overwrite_c=1)
-    inverse = np.tril(lower)
-    return log_determinant, inverse + np.tril(inverse, -1).T
+    return log_determinant, lower
 
 
 def _linear(

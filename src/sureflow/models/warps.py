@@ -1,5 +1,6 @@
 """How runs are warped to a condition before they are combined: along the lines from the wall, layer upon layer."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Self
@@ -64,17 +65,28 @@ class LayerWarp:
     def arrays(self) -> dict[str, np.ndarray]:
         return {item.name: getattr(self, item.name) for item in fields(self)}
 
-    def layer_of(self, run: int) -> Float[np.ndarray, " column"]:
-        return np.concatenate([self.landmarks[run], self.temperatures[run]])
+    @cached_property
+    def layers(self) -> Float[np.ndarray, "run column"]:
+        """Those of the runs."""
+        return np.column_stack([self.landmarks, self.temperatures])
 
-    def field(self, weights: Row, asked: Float[np.ndarray, " column"]) -> Float[np.ndarray, "variable point"]:
-        """The sum of the runs with these weights, warped to the layer that is asked for."""
+    def combined(
+        self, weights: Float[np.ndarray, "case run"], asked: Float[np.ndarray, "case column"]
+    ) -> Iterator[Float[np.ndarray, "variable point"]]:
+        """Sums of the runs with these weights, one after the other, warped to the layers that are asked for."""
+        n_variables, n_lines = self.inner.shape[2:]
+        outside = product(weights.astype(self.outer.dtype), self._outer_rows)
+        for row, one, outer in zip(weights, asked, outside, strict=True):
+            yield self._field(row, one, outer.reshape(-1, n_variables, n_lines))
+
+    def _field(
+        self, weights: Row, asked: Float[np.ndarray, " column"], outer: Float[np.ndarray, "row variable line"]
+    ) -> Float[np.ndarray, "variable point"]:
         used, (n_levels, n_variables, n_lines) = _heavy(weights), self.inner.shape[1:]
         layer = _warped(self._levels, weights[used], used, self._map(asked[:-2], used), n_levels)
         layer = _fields_of_layer(
             layer.reshape(-1, n_variables, n_lines).astype(float), self.columns, self.zero, *asked[-2:]
         )
-        outer = product(weights[None].astype(self.outer.dtype), self._outer_rows)[0].reshape(-1, n_variables, n_lines)
         first, n_inner = len(self._share) - len(outer), len(layer)
         share = self._share[first:n_inner, None, None]
         both = share * layer[first:] + (1.0 - share) * outer[: n_inner - first]

@@ -8,6 +8,7 @@ from pathlib import Path
 import uvicorn
 
 from sureflow.errors import SureflowError
+from sureflow.serve.guard import LOG
 from sureflow.serve.served_model import Limits
 from sureflow.serve.service import create_app
 from sureflow.surrogate.artifact import load
@@ -51,9 +52,17 @@ def listening(host: str, port: int) -> socket.socket:
     return taken
 
 
+def write_log() -> None:
+    """One line of JSON for every request, on standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    LOG.handlers, LOG.propagate = [handler], False
+    LOG.setLevel(logging.INFO)
+
+
 def host_models(models: dict[str, Surrogate], bound: socket.socket, *, token: str | None, limits: Limits) -> None:
     """Answer requests until the process is told to stop; those in flight are answered first."""
-    logging.getLogger("sureflow.serve").setLevel(logging.INFO)
+    write_log()
     app = create_app(models, token=token, limits=limits)
     config = uvicorn.Config(
         app,

@@ -28,7 +28,7 @@ from sureflow.study.judging import collect, evaluate_model, evaluated_with, trai
 from sureflow.study.stages import Stage, content_hash
 from sureflow.study.training import scores, select, train_model
 from sureflow.study.work import RUNS, Audience, Costs, Study, read_provenance, remark_on_versions
-from sureflow.surrogate.artifact import MANIFEST
+from sureflow.surrogate.manifest import MANIFEST
 
 STUDY = "study.toml"
 

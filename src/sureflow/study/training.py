@@ -20,10 +20,11 @@ from sureflow.models.train_settings import TrainSettings
 from sureflow.study.agenda import Entry, Selection, with_settings
 from sureflow.study.stages import Stage
 from sureflow.study.work import Study
-from sureflow.surrogate.artifact import ARRAYS, MANIFEST, save
+from sureflow.surrogate.artifact import ARRAYS, save
 from sureflow.surrogate.calibrate import CannotCalibrate, calibrate
 from sureflow.surrogate.fit import Listener, make_surrogate
 from sureflow.surrogate.learning import CHECKPOINT, learn, view_of
+from sureflow.surrogate.manifest import MANIFEST
 from sureflow.surrogate.model import Surrogate
 from sureflow.surrogate.specification import Specification
 from sureflow.train.events import jsonl_sink

@@ -36,8 +36,6 @@ Progress = Callable[[int, int], None]  # folds done, folds in all
 ONE_BY_ONE, CLOSED_FORM_FOLDS = 60, 20
 # Refits that sides may take altogether: in many parameters they are left out in fewer depths.
 MOST_SIDE_REFITS = 24
-# Bytes of the predictions that a model in closed form makes at once.
-LEFT_OUT_AT_ONCE = 1 << 28
 
 
 class CannotCalibrate(SureflowError):
@@ -171,6 +169,7 @@ def _by_refits(surrogate: Surrogate, training: Runs, folds: Sequence[Fold]) -> I
 def _in_closed_form(surrogate: Surrogate, training: Runs, folds: Sequence[Fold]) -> Iterator[Iterator[Predicted]]:
     """Fold by fold, with the scaling, normalizer and basis of all runs."""
     predictor, size = surrogate.predictor, 8 * int(np.prod(training.fields.shape[1:]))
+    most = predictor.fitted.left_out_at_once
 
     def predicted(
         fold: Fold, mean: np.ndarray, parts: dict[str, np.ndarray], novelty: np.ndarray
@@ -184,7 +183,7 @@ def _in_closed_form(surrogate: Surrogate, training: Runs, folds: Sequence[Fold])
     def batches() -> Iterator[list[Fold]]:
         batch: list[Fold] = []
         for fold in folds:
-            if batch and size * sum(int(one.left_out.sum()) for one in (*batch, fold)) > LEFT_OUT_AT_ONCE:
+            if batch and size * sum(int(one.left_out.sum()) for one in (*batch, fold)) > most:
                 yield batch
                 batch = []
             batch.append(fold)
@@ -197,6 +196,8 @@ def _in_closed_form(surrogate: Surrogate, training: Runs, folds: Sequence[Fold])
             rows = slice(start, start := start + int(fold.left_out.sum()))
             parts = {name: np.asarray(part)[rows] for name, part in found.predictive.parts.items()}
             yield predicted(fold, np.asarray(found.predictive.mean)[rows], parts, found.novelty[rows])
+            del parts
+        del found  # before the next ones are predicted
 
 
 def _noting(fitted: Calibrations, unseen: Runs) -> Calibrations:

@@ -1,6 +1,6 @@
 """Names, units and sentences around the arrays of a prediction, and what a model says of itself."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -241,12 +241,15 @@ def facts(surrogate: Surrogate) -> dict[str, str]:
         "error bars": worth(surrogate),
     }
     if surrogate.comparison:
-        facts["chosen by"] = "cross-validation: " + ", ".join(map(_contender, surrogate.comparison))
+        facts["chosen by"] = _choice(surrogate.comparison)
     return facts
 
 
-def _contender(row: Mapping) -> str:
-    return f"{row['model']} {row['mae']:.2g}" + (" (kept)" if row["chosen"] else "")
+def _choice(comparison: Sequence[Mapping]) -> str:
+    best = next(row for row in comparison if row["chosen"])
+    beyond = best.get("mae_beyond")  # models of earlier versions do not know it
+    sides = "" if beyond is None else f", {beyond:.2g} at the sides of the ranges"
+    return f"cross-validation of {len(comparison)} candidates: error {best['mae']:.2g} of runs left out{sides}"
 
 
 def description(surrogate: Surrogate) -> str:

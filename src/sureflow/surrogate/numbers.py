@@ -10,6 +10,7 @@ from jaxtyping import Float
 from sureflow.data.runs import Runs
 from sureflow.models.contract import View, varying
 from sureflow.models.pod_gp import PodGP, PodGPSettings
+from sureflow.runtime import on_all_cores
 from sureflow.surrogate.declared_observer import DeclaredObserver
 from sureflow.surrogate.observe import Observer
 from sureflow.surrogate.predictor import Conditions, Predictor
@@ -17,8 +18,12 @@ from sureflow.validation import Section
 
 # Positive numbers that vary by more than this factor are learned as logarithms.
 WIDE = 3.0
-# What a run says of its computation is nothing about the flow.
-OF_THE_COMPUTATION = ("steps", "criterion", "residual", "unfrozen", "balance_error", "seconds")
+# What a run of our solver says of its computation and its mesh is nothing about the flow; and what follows from the condition
+# alone, or is among the quantities under another name, is nothing to learn.
+OF_THE_COMPUTATION = ("steps", "criterion", "residual", "unfrozen", "balance_error", "seconds", "heat_flux_dip")
+OF_THE_MESH = ("axis_shock_offset_cells", "undisturbed_cells", "lowest_temperature_ratio", "wall_cell_reynolds")
+KNOWN_ANYWAY = ("stagnation_temperature_k", "knudsen", "reynolds", "q_stag_w_m2")
+NOTHING_TO_LEARN = (*OF_THE_COMPUTATION, *OF_THE_MESH, *KNOWN_ANYWAY)
 
 
 class NumberFacts(Section):
@@ -81,7 +86,7 @@ class RunNumbers:
         inputs, known = predictor.inputs(runs.parameters), _known(runs, observer)
         if not known or len(runs) < int(varying(inputs).sum()) + 2:
             return None
-        return cls(tuple(NumberProcess.fit(*name, inputs, values) for name, values in known.items()))
+        return cls(tuple(on_all_cores(lambda one: NumberProcess.fit(*one[0], inputs, one[1]), known.items())))
 
     def __call__(self, predictor: Predictor, conditions: Conditions) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         inputs = predictor.inputs(conditions)
@@ -110,7 +115,7 @@ def _known(
     found = {}
     if runs.numbers is not None:
         for item, values in zip(runs.header.numbers, runs.numbers.T, strict=True):
-            if not item.name.startswith(OF_THE_COMPUTATION):
+            if not (runs.header.made_by and item.name.startswith(NOTHING_TO_LEARN)):
                 found[item.name, item.unit] = np.asarray(values, float)
     if observer is not None:
         rows = [observer(run[None], runs.parameters[case : case + 1])[0] for case, run in enumerate(runs.each())]
