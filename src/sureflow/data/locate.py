@@ -1,14 +1,16 @@
 """Points in a mesh: whether they lie inside, and how values of the mesh are interpolated to them."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.sparse import csr_array
-from scipy.spatial import KDTree
 
 from sureflow.data.meshes import Cells, Geometry, Points, Topology, block_cells
 from sureflow.errors import SureflowError
+
+if TYPE_CHECKING:
+    from scipy.spatial import KDTree
 
 Neighbors = Int[np.ndarray, "point neighbor"]
 Exist = Bool[np.ndarray, "point neighbor"]
@@ -145,6 +147,8 @@ def _least_squares(
     Distances are in standard deviations of the neighbors, so that cells that are a thousand times longer than high make no
     difference.
     """
+    from scipy.spatial import KDTree  # points are rarely asked for
+
     known = geometry.points
     tree = KDTree(known)
     distance, nearest = map(np.asarray, tree.query(points))
@@ -160,7 +164,7 @@ def _least_squares(
     return Stencil(index, np.einsum("pb,pnb,pn->pn", first, basis, near)), inside
 
 
-def _nearest(tree: KDTree, values: Int[np.ndarray, " point"]) -> tuple[Neighbors, Exist]:
+def _nearest(tree: "KDTree", values: Int[np.ndarray, " point"]) -> tuple[Neighbors, Exist]:
     """A value and those nearest to it."""
     count = min(2 * (tree.m + 1), tree.n)
     _, index = tree.query(tree.data[values], count)
@@ -170,6 +174,8 @@ def _nearest(tree: KDTree, values: Int[np.ndarray, " point"]) -> tuple[Neighbors
 
 def _adjacent(cells: Cells, values: Int[np.ndarray, " point"], location: str, n_values: int) -> tuple[Neighbors, Exist]:
     """A cell and those that share a node with it, or a node and those that share a cell with it."""
+    from scipy.sparse import csr_array
+
     corners = csr_array((np.ones(len(cells.connectivity), np.int8), cells.connectivity, cells.offsets))
     touches = corners if location == "cells" else csr_array(corners.T)
     rows, inverse = np.unique(values, return_inverse=True)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -70,7 +71,7 @@ class Flight(StreamSource):
         return {"mach": (LOWEST_MACH, HIGHEST_MACH), "altitude_km": (0.0, HIGHEST_KM)}
 
     def values(self, names: Sequence[str], parameters: Conditions) -> dict[str, Float[np.ndarray, " case"]]:
-        mach, altitude = (parameters[:, names.index(name)] for name in ("mach", "altitude_km"))
+        mach, altitude = (np.asarray(parameters[:, names.index(name)], float) for name in ("mach", "altitude_km"))
         if not (mach > 0).all():
             raise SureflowError(f"mach={mach.min():g} has no free stream to scale with: give a positive Mach number")
         outside = (altitude < 0) | (altitude > HIGHEST_KM)
@@ -79,12 +80,21 @@ class Flight(StreamSource):
                 f"altitude_km={altitude[outside][0]:g} is outside 0..{HIGHEST_KM:g} km of the standard atmosphere: "
                 "choose an altitude in that range"
             )
-        air = standard_atmosphere(altitude, np)
-        with double_precision_of_gases():  # for gases that compute with JAX
-            density = np.asarray(self.gas.density_from_pressure(air.pressure, air.temperature))
-            energy = self.gas.energy_from_temperature(density, air.temperature)
-            velocity = mach * np.asarray(self.gas.sound_speed(density, energy))
-        return {"velocity": velocity, "density": density, "temperature": np.asarray(air.temperature)}
+        return dict(zip(STREAM_QUANTITIES, _in_flight(self.gas, mach.tobytes(), altitude.tobytes()), strict=True))
+
+
+@lru_cache(maxsize=16)  # a prediction asks for the same one ten times
+def _in_flight(gas: Gas, mach: bytes, altitude: bytes) -> tuple[np.ndarray, ...]:
+    """Velocity, density and temperature at Mach numbers and altitudes."""
+    air = standard_atmosphere(np.frombuffer(altitude), np)
+    with double_precision_of_gases():  # for gases that compute with JAX
+        density = np.asarray(gas.density_from_pressure(air.pressure, air.temperature))
+        energy = gas.energy_from_temperature(density, air.temperature)
+        velocity = np.frombuffer(mach) * np.asarray(gas.sound_speed(density, energy))
+    found = (velocity, density, np.array(air.temperature))
+    for values in found:
+        values.flags.writeable = False
+    return found
 
 
 @STREAMS.add

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize
 
 from sureflow import scratch
 from sureflow.distances import distances
@@ -129,6 +128,8 @@ def learned_scales(
     The errors are e_k = c_k / (A^-1)_kk (Rippa 1999). Their root mean squares over the field, which are added up over the
     runs, need no more of the fields than their products with each other: a trial costs the same for fields of any size.
     """
+    from scipy.optimize import minimize  # not needed by who only predicts
+
     used = _few(len(nodes))
     nodes, roots = nodes[used], _roots(fields, used)
     if is_flat(nodes) or not roots.any():

@@ -6,7 +6,6 @@ Hyperparameters are logarithms: of amplitude^2, of noise^2, then of one length f
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import get_lapack_funcs
-from scipy.optimize import minimize
 
 from sureflow.distances import distances
 
@@ -69,6 +68,8 @@ def precision_of_runs(
 
 def most_probable(inputs: Float[np.ndarray, "run parameter"], target: Float[np.ndarray, " run"]) -> Hyperparameters:
     """The hyperparameters that maximize their posterior probability."""
+    from scipy.optimize import minimize  # not needed by who only predicts
+
     n_parameters = inputs.shape[1]
     amplitude, noise, length = START
     return minimize(

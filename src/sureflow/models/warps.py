@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Self
 
 import numpy as np
@@ -188,15 +188,22 @@ def _taps(
     Level 0 is the wall, half a cell before level 1; weights are Lagrange's.
     """
     first = np.clip(np.floor(places).astype(int), 0, n_levels - TAPS)
-    level = np.concatenate([[-0.5], np.arange(n_levels - 1.0)])
+    level, below = _lagrange(n_levels)
     away = [places - level[first + tap] for tap in range(TAPS)]
-    at = np.lib.stride_tricks.sliding_window_view(level, TAPS)
     weights = np.empty((TAPS, *places.shape))
     for tap in range(TAPS):
-        others = [other for other in range(TAPS) if other != tap]
-        below = np.prod(at[:, [tap]] - at[:, others], axis=1)
-        weights[tap] = np.prod([away[other] for other in others], axis=0) / below[first]
+        a, b, c = (away[other] for other in range(TAPS) if other != tap)
+        weights[tap] = a * b * c / below[tap][first]
     return first, weights
+
+
+@lru_cache
+def _lagrange(n_levels: int) -> tuple[Float[np.ndarray, " level"], Float[np.ndarray, "tap first"]]:
+    """The levels, and what the products of distances are divided by."""
+    level = np.concatenate([[-0.5], np.arange(n_levels - 1.0)])
+    at = np.lib.stride_tricks.sliding_window_view(level, TAPS)
+    others = [[other for other in range(TAPS) if other != tap] for tap in range(TAPS)]
+    return level, np.stack([np.prod(at[:, [tap]] - at[:, others[tap]], axis=1) for tap in range(TAPS)])
 
 
 def _warped(

@@ -44,8 +44,7 @@ class FlowField:
     @cached_property
     def center(self) -> Float[np.ndarray, "2 nj ni"]:
         """x and r of the cell centers."""
-        node = np.stack([self.node_x, self.node_r])
-        return 0.25 * (node[:, 1:, 1:] + node[:, 1:, :-1] + node[:, :-1, 1:] + node[:, :-1, :-1])
+        return cell_centers(self.node_x, self.node_r)
 
     @cached_property
     def energy(self) -> Float[np.ndarray, "nj ni"]:
@@ -106,13 +105,22 @@ def face_vectors(dx: np.ndarray, dr: np.ndarray, radius: np.ndarray) -> np.ndarr
     return 2.0 * np.pi * radius * np.stack([-dr, dx])
 
 
+def cell_centers(
+    node_x: Float[np.ndarray, "node_j node_i"], node_r: Float[np.ndarray, "node_j node_i"]
+) -> Float[np.ndarray, "2 nj ni"]:
+    """x and r of the centers of cells between these nodes."""
+    node = np.stack([node_x, node_r])
+    return 0.25 * (node[:, 1:, 1:] + node[:, 1:, :-1] + node[:, :-1, 1:] + node[:, :-1, :-1])
+
+
 def wall_geometry(field: FlowField) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Area vectors, unit normals into the flow and distances from wall to cell center along them."""
     x, r = field.node_x[0], field.node_r[0]
     dx, dr = np.diff(x), np.diff(r)
     normal = np.stack([-dr, dx]) / np.hypot(dx, dr)
     middle = 0.5 * np.stack([x[1:] + x[:-1], r[1:] + r[:-1]])
-    distance = ((field.center[:, 0] - middle) * normal).sum(axis=0)
+    first = cell_centers(field.node_x[:2], field.node_r[:2])[:, 0]
+    distance = ((first - middle) * normal).sum(axis=0)
     return face_vectors(dx, dr, middle[1]), normal, distance
 
 
@@ -164,27 +172,29 @@ def heat_flux_dip(field: FlowField) -> float:
     return float(1.0 - heat[0] / largest) if largest > 0 else 0.0
 
 
-def shock_distance(field: FlowField) -> tuple[Line, Float[np.ndarray, "2 ni"]]:
-    """Distance of the shock from the wall and its position (x, r), on every line normal to the wall.
+def shock_distance(field: FlowField, lines: int | None = None) -> tuple[Line, Float[np.ndarray, "2 ni"]]:
+    """Distance of the shock from the wall and its position (x, r), on every line normal to the wall, or on the first few.
 
     The shock is the outermost point where the pressure has risen halfway from the free stream's to the largest on the line,
     interpolated linearly between cells. (The steepest rise of density is at a cold wall.)
     """
-    p, free = field.pressure, field.free_stream.pressure
+    p, free = field.pressure[:, :lines], field.free_stream.pressure
     half = 0.5 * (free + p.max(axis=0))
     inner = p.shape[0] - 2 - np.argmax((p[:-1] >= half)[::-1], axis=0)  # outermost cell above, with one below outside
     column = np.arange(p.shape[1])
     p_in, p_out = p[inner, column], p[inner + 1, column]
     share = np.clip((p_in - half) / np.maximum(p_in - p_out, 1e-30), 0.0, 1.0)
-    position = field.center[:, inner, column] * (1.0 - share) + field.center[:, inner + 1, column] * share
-    _, normal, _ = field.wall_faces
-    middle = 0.5 * np.stack([field.node_x[0, 1:] + field.node_x[0, :-1], field.node_r[0, 1:] + field.node_r[0, :-1]])
+    node_x, node_r = field.node_x[:, : len(column) + 1], field.node_r[:, : len(column) + 1]
+    center = cell_centers(node_x, node_r)
+    position = center[:, inner, column] * (1.0 - share) + center[:, inner + 1, column] * share
+    normal = field.wall_faces[1][:, :lines]
+    middle = 0.5 * np.stack([node_x[0, 1:] + node_x[0, :-1], node_r[0, 1:] + node_r[0, :-1]])
     return ((position - middle) * normal).sum(axis=0), position
 
 
 def stand_off(field: FlowField) -> float:
     """Distance of the shock from the nose on the stagnation line, in nose radii."""
-    return float(shock_distance(field)[0][0] / field.nose_radius)
+    return float(shock_distance(field, lines=1)[0][0] / field.nose_radius)
 
 
 def shock_radius(field: FlowField, x: float) -> float:

@@ -13,7 +13,6 @@ from typing import Self
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import nnls
 
 from sureflow.predictive import DISCREPANCY, Predictive
 from sureflow.uq.bars import (
@@ -179,6 +178,8 @@ def _from_hull(runs: Float[np.ndarray, "run parameter"], condition: Condition) -
     The point of least norm in the hull of the columns of V is V w / sum w, with w >= 0 the least-squares solution of
     [V; 1] w = [0; 1] (Lawson & Hanson 1974, chapter 23): exact in any number of parameters, also for runs on a line.
     """
+    from scipy.optimize import nnls  # hardly ever needed
+
     relative = runs - condition
     weights, _ = nnls(np.vstack([relative.T, np.ones(len(runs))]), np.append(np.zeros(len(condition)), 1.0))
     offset = -(weights @ relative) / weights.sum()
