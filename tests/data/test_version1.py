@@ -20,7 +20,8 @@ CONDITIONS = np.array([(10.0, 20.0), (10.0, 40.0), (20.0, 40.0)])
 def test_a_store_of_version_1_opens():
     runs = open_runs(STORE)
     np.testing.assert_array_equal(runs.parameters, CONDITIONS)
-    np.testing.assert_array_equal(runs.array(), synthetic.fields(CONDITIONS, (3, 4)).reshape(3, 4, 12))
+    # Processors differ in the last digit of powers, which the fixture was computed with.
+    np.testing.assert_allclose(runs.array(), synthetic.fields(CONDITIONS, (3, 4)).reshape(3, 4, 12), rtol=1e-15)
     np.testing.assert_array_equal(runs.numbers, [[10, 0.5], [12, 0.5], [13, 0.5]])
     assert runs.left_out == {"failed": 1}
     assert runs.header.axes == ("x", "r")

@@ -61,7 +61,7 @@ def test_folders_that_all_files_share_do_not_count():
     files = [Path("/tmp/qa0b/cases/a1.csv"), Path("/tmp/qa0b/cases/a2.csv")]
     assert from_pattern("a{angle}", files)["angle"].tolist() == [1, 2]
     assert from_pattern("cases/a{angle}", files)["angle"].tolist() == [1, 2]
-    with pytest.raises(SureflowError, match="does not fit /tmp/qa0b/cases/other.csv"):
+    with pytest.raises(SureflowError, match=r"does not fit /tmp/qa0b/cases/other\.csv"):
         from_pattern("a{angle}", [*files, Path("/tmp/qa0b/cases/other.csv")])
 
 

@@ -1,10 +1,10 @@
 """The parameters of runs: from a table, from the names of files and folders, or from entries of the files themselves."""
 
 import math
-import os
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +159,7 @@ def from_pattern(pattern: str, files: Sequence[Path]) -> Columns:
         )
     regex = re.compile(expression(pattern))
     paths = [normal(file) for file in files]
-    shared = os.path.commonprefix(paths).rfind("/") + 1 if len(paths) > 1 else 0
+    shared = shared_folders(paths) if len(paths) > 1 else 0
     if not any(regex.search(path, shared) for path in paths):
         shared = 0
     rows = []
@@ -173,6 +173,12 @@ def from_pattern(pattern: str, files: Sequence[Path]) -> Columns:
             )
         rows.append([float(text) for text in found.pop()])
     return dict(zip(names, np.array(rows).T, strict=True))
+
+
+def shared_folders(paths: Sequence[str]) -> int:
+    """How many characters the folders have that all paths begin with."""
+    levels = zip(*(path.split("/")[:-1] for path in paths), strict=False)
+    return sum(len(names[0]) + 1 for names in takewhile(lambda names: len(set(names)) == 1, levels))
 
 
 def expression(pattern: str) -> str:
