@@ -56,7 +56,9 @@ def test_flags_and_values_say_the_same(run, flights):
         for given in (FLIGHT, ("--mach", "25", "--altitude", "46"), ("--mach", "25", "altitude_km=46"))
     ]
     assert said[0] == said[1] == said[2]
-    assert re.search(r"stand_off +\S+ \+- \S+ nose radii", said[0])
+    assert re.search(
+        r"quantity +unit +read off the field +learned as a number\nstand_off +nose radii +\S+ \+- \S+", said[0]
+    )
     assert "one standard deviation" in said[0]
 
 
@@ -79,7 +81,7 @@ def write_list(folder):
 def test_runs_that_are_not_flights_have_their_own_numbers_alone(run, pulses):
     lines = run("predict", pulses, "angle=1.1", "thickness=0.41").out.splitlines()
     assert lines[:2] == ["inside the training domain", "error bars: uncalibrated: the model's own"]
-    assert [line.split()[0] for line in lines[2:]] == ["p", "T", "drag", "+-"]
+    assert [line.split()[0] for line in lines[2:]] == ["p", "T", "quantity", "drag", "+-"]
     assert re.search(r"p +\S+\.\.\S+ Pa, standard deviation \S+ on average", lines[2])
 
 

@@ -62,7 +62,7 @@ def test_the_same_as_text(own):
     assert text["fields"] == "cp, tke (m2/s2)"
     assert text["mesh"] == "unstructured, 2 cells, 2 values on cells in x, y, z"
     assert text["numbers"] == "lift"
-    assert text["solver"] == "name su2, cfl 2.0"
+    assert text["solver"] == "name su2, cfl 2"
     assert text["note"] == "by hand"
     assert remarks(overview(own)) == []
 

@@ -10,13 +10,14 @@ from sureflow.cli.remarks import begin
 from sureflow.errors import SureflowError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
 
     from sureflow.surrogate.model import Answer, Surrogate
 
 MOST_POINTS = 20  # that are shown
+STAR = " *"
 
 
 def predict(
@@ -98,7 +99,7 @@ def predict(
         if located is not None and output is None:
             print("\n".join(at_points(surrogate, answer, located)))
         if surrogate.observer is not None or surrogate.numbers is not None:
-            print_facts(quantities(surrogate, answer))
+            print("\n".join(quantities(surrogate, answer)))
 
 
 def spoken(verdict: str) -> str:
@@ -131,38 +132,51 @@ def at_points(surrogate: "Surrogate", answer: "Answer", points: "np.ndarray") ->
         bars = [""] * len(mean) if std is None else [f" +- {bar:.2g}" for bar in std[0, :, point]]
         values = [f"{value:.5g}{bar}" for value, bar in zip(mean[:, point], bars, strict=True)]
         rows.append([*(f"{place:.5g}" for place in points[point]), *values])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = table_lines(rows)
     more = len(points) - MOST_POINTS
     return [*lines, f"and {more} more points: --output writes all of them"] if more > 0 else lines
 
 
-def quantities(surrogate: "Surrogate", answer: "Answer") -> dict[str, str]:
-    """Stand-off, pressures, drag and heat flux at one condition, with bars where the model has any."""
+def quantities(surrogate: "Surrogate", answer: "Answer") -> list[str]:
+    """A table of stand-off, pressures, drag and heat flux at one condition, with bars where the model has any.
+
+    Beside what is read off the fields stands what a process of the number alone says; a star marks who errs less on runs left
+    out, where that is known.
+    """
     from sureflow.surrogate.labelled import quantity_columns
 
-    found, texts = quantity_columns(surrogate, answer.place), {}
+    found, rows = quantity_columns(surrogate, answer.place), []
+    read_off = {quantity.name for quantity in surrogate.observer.quantities} if surrogate.observer else set()
     for name in (name for name in found if not name.endswith(("_std", "_gp", "_std_surrogate", "_std_mesh"))):
-        texts[name] = with_bar(found, name)
-        if f"{name}_gp" in found:
-            better = {"gp": ", which erred less on runs left out", "field": ""}.get(
-                found[f"{name}_gp"][2].get("better", ""), ""
-            )
-            texts[name] += f"; learned as a number {with_bar(found, f'{name}_gp')}{better}"
+        own, unit = f"{name}_gp" if name in read_off else name, found[name][2]["units"]
+        field = with_bar(found, name) if name in read_off else ""
+        number = with_bar(found, own) if own in found else ""
+        better = found[own][2].get("better") if own in found else None
+        marked = [field + STAR * (better == "field"), number + STAR * (better == "gp")]
+        rows.append([name, "" if unit == "1" else unit, *marked])
+    titled = zip(["quantity", "unit", "read off the field", "learned as a number"], *rows, strict=True)
+    lines = table_lines([*zip(*(column for column in titled if any(column[1:])), strict=True)])
+    if any(STAR in line for line in lines):
+        lines.append(f"{STAR.strip():<4}errs less on runs left out")
     if surrogate.mesh_error is not None:
-        texts["+-"] = "one standard deviation of the error, that of the mesh counted where it is named"
-    elif any("+-" in text for text in texts.values()):
-        texts["+-"] = "one standard deviation of the model's error against runs on the mesh of its training runs"
-    return texts
+        lines.append("+-  one standard deviation of the error, that of the mesh counted where it is named")
+    elif any("+-" in line for line in lines):
+        lines.append("+-  one standard deviation of the model's error against runs on the mesh of its training runs")
+    return lines
+
+
+def table_lines(rows: "Sequence[Sequence[str]]") -> list[str]:
+    """Rows of texts in columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def with_bar(found: "Mapping[str, tuple]", name: str) -> str:
-    """'0.1234 +- 0.0005 Pa'."""
-    _, values, attributes = found[name]
+    """'0.1234 +- 0.0005'."""
+    values = found[name][1]
     bar = f" +- {found[f'{name}_std'][1][0]:.2g}" if f"{name}_std" in found else ""
     bar += parts({key: column[1] for key, column in found.items()}, name)
-    unit = attributes["units"]
-    return f"{values[0]:.5g}{bar}{'' if unit == '1' else f' {unit}'}"
+    return f"{values[0]:.5g}{bar}"
 
 
 def parts(found: "Mapping[str, np.ndarray]", name: str) -> str:

@@ -181,10 +181,11 @@ def draw_panel(axis: Axes, plane: Plane, panel: Panel, *, mirror: bool) -> None:
         _draw_body(axis, plane, mirror=mirror)
     axis.set_aspect("equal")
     _set_limits(axis, plane, mirror=mirror)
-    axis.set_title(panel.label, loc="left")
+    is_cut = high < values.max()
+    axis.set_title(f"{panel.label}, up to {values.max():.2g}" if is_cut else panel.label, loc="left")
     # A color bar as high as its panel, which equal axes would otherwise leave lower than the bar.
     beside = axis.inset_axes((1.025, 0.0, 0.03, 1.0))
-    bar = axis.figure.colorbar(image, cax=beside, extend="max" if high < values.max() else "neither")
+    bar = axis.figure.colorbar(image, cax=beside, extend="max" if is_cut else "neither")
     if panel.logarithmic:
         beside.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         beside.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))

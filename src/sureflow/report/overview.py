@@ -126,7 +126,7 @@ def overview_text(facts: Mapping[str, Any]) -> dict[str, str]:
         "fields": ", ".join(f"{name} ({unit})" if unit else name for name, unit in facts["fields"].items()),
         "mesh": _mesh_text(mesh),
         "numbers": ", ".join(facts["numbers"]),
-        **{name: _words(value) for name, value in facts["made_by"].items()},
+        **{"fitted to" if name == "mesh" else name: _words(value) for name, value in facts["made_by"].items()},
         "versions": _words(facts["versions"]),
         "checksum": facts["checksum"],
     }
@@ -174,10 +174,24 @@ def _mesh_text(mesh: Mapping[str, Any]) -> str:
 
 
 def _words(value: Any) -> str:
-    """'kind isothermal, temperature 1500'."""
+    """'kind isothermal, temperature 1500'; groups of settings are set apart by semicolons."""
+    if isinstance(value, list | tuple):
+        return " ".join(map(_words, value))
     if not isinstance(value, Mapping):
-        return str(value)
-    return ", ".join(f"{name.replace('_', ' ')} {_words(entry)}" for name, entry in value.items() if entry is not None)
+        return f"{value:g}" if isinstance(value, float) else str(value)
+    groups = [_words(entry) for entry in value.values() if isinstance(entry, Mapping)]
+    plain = ", ".join(_setting(name.replace("_", " "), entry) for name, entry in value.items() if _is_plain(entry))
+    return "; ".join(part for part in (*groups, plain) if part)
+
+
+def _is_plain(entry: Any) -> bool:
+    return entry is not None and not isinstance(entry, Mapping)
+
+
+def _setting(name: str, entry: Any) -> str:
+    if isinstance(entry, bool):
+        return name if entry else f"not {name}"
+    return f"{name} {_words(entry)}"
 
 
 def overview_figure(store: StoreReader) -> Figure:
