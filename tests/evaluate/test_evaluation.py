@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+import sureflow
+import synthetic
 from sureflow.data.normalize import Standard
 from sureflow.data.runs import Runs
 from sureflow.data.splits import Division
@@ -231,6 +233,45 @@ def test_blocks_and_chunks_change_nothing(oracle, data, split, space, found, mon
     assert again.curves == found.curves
     for row, expected in zip(again.rows, found.rows, strict=True):
         assert [row[key] for key in KEYS] == [near(expected[key]) for key in KEYS]
+
+
+def test_intervals_of_the_prediction_are_counted_where_it_has_any(oracle, data, split, space, found):
+    def skewed(conditions):
+        own = oracle(conditions)
+        return Predictive(own.mean, own.parts, {0.05: own.mean - 0.1 * own.std, 0.95: own.mean + 3.0 * own.std})
+
+    rows = evaluate(skewed, data, split.test, space).rows
+    error = (data.array() - oracle.mean)[split.test["in_domain"]]
+    std = oracle.std[split.test["in_domain"]]
+    expected = ((error >= -0.1 * std) & (error <= 3.0 * std)).mean(axis=(0, 2))
+    for name, share in zip(data.names, expected, strict=True):
+        wanted = {"domain": "in_domain", "region": "all", "variable": name}
+        row, gaussian = row_of(rows, **wanted), row_of(found.rows, **wanted)
+        assert row["coverage90"] == pytest.approx(share, rel=1e-5)
+        # Other levels and calibration curves stay Gaussian, and so does one part of the bars.
+        assert (row["coverage50"], row["miscalibration"]) == (gaussian["coverage50"], gaussian["miscalibration"])
+    parts = [evaluate(one, data, split.test, space, part="epistemic").rows for one in (skewed, oracle)]
+    assert parts[0] == parts[1]
+
+
+@pytest.mark.parametrize("scaling", ["none", "log-density"])
+def test_what_a_calibrated_model_promises_is_counted(scaling):
+    train, test = synthetic.runs().split(test=0.3, seed=1)
+    model = sureflow.fit(train, "interpolation", scaling=scaling)
+    evaluation = sureflow.evaluate(model, test)
+    predicted = model.predict(**dict(zip(test.parameter_names, test.parameters.T, strict=True)), extrapolate=True)
+    inside = [
+        np.abs(predicted[name].values - np.stack([run[variable] for run in test.fields]).reshape(predicted[name].shape))
+        <= predicted[f"{name}_interval90"].values
+        for variable, name in enumerate(test.names)
+    ]
+    for name, covered in zip(test.names, inside, strict=True):
+        rows = [row for row in evaluation.rows if (row["region"], row["variable"]) == ("all", name)]
+        counted = sum(row["coverage90"] * row["n_runs"] for row in rows) / sum(row["n_runs"] for row in rows)
+        assert counted == pytest.approx(covered.mean(), rel=1e-5)
+    assert "those of its predictions" in repr(evaluation)
+    own = sureflow.evaluate(sureflow.fit(train, "interpolation", scaling=scaling, calibrate=False), test)
+    assert "it is not calibrated" in repr(own)
 
 
 def test_one_part_of_the_std_alone(oracle, data, split, space, found):

@@ -33,12 +33,13 @@ from sureflow.evaluate.summary import (
     std_histogram,
 )
 from sureflow.evaluate.tables import to_text
-from sureflow.evaluate.tally import tallies
+from sureflow.evaluate.tally import Ends, tallies
 from sureflow.metrics.scoring import ause, rank_correlation
 from sureflow.physics.regions import ALL, DISTURBED, REGIONS
-from sureflow.predictive import Predictive
+from sureflow.predictive import INTERVALS, Predictive
 from sureflow.surrogate.matching import matched
 from sureflow.surrogate.model import Surrogate
+from sureflow.surrogate.promised import counted_intervals, promised
 
 if TYPE_CHECKING:
     import pandas
@@ -115,7 +116,8 @@ def evaluate_surrogate(surrogate: Surrogate, runs: Runs, split: Split | None = N
     runs = matched(runs, surrogate)
     tested = held_out(runs, surrogate, split)
     space = metric_space(runs, tested, surrogate)
-    return replace(evaluate(surrogate.predictive, runs, tested.test, space), explanation=tested.explanation())
+    found = evaluate(lambda conditions: promised(surrogate, conditions), runs, tested.test, space)
+    return replace(found, explanation=f"{tested.explanation()} {counted_intervals(surrogate)}".rstrip())
 
 
 def evaluate(
@@ -131,7 +133,8 @@ def evaluate(
     """Evaluate predictions in physical units on the runs of every domain, each run read and predicted once.
 
     The regions of a run follow from its truth. Errors are those of the fields, or of scaled ones, where `space` is that of a
-    `scaling`. `part` names the one part of the standard deviation to evaluate.
+    `scaling`. `part` names the one part of the standard deviation to evaluate. Coverages are those of the intervals between
+    a prediction's quantiles, and of Gaussian intervals where it has none; calibration curves are always Gaussian.
     """
     tested = np.flatnonzero(np.logical_or.reduce([np.zeros(len(runs), bool), *domains.values()]))
     if not tested.size:
@@ -141,13 +144,13 @@ def evaluate(
         raise SureflowError(f"region {sorted(unknown)[0]!r} is not one of {', '.join(REGIONS)}")
     scores: Scores = {}
     histograms: dict[int, Int[np.ndarray, "variable bin"]] = {}
-    for case, mean, std in _predictions(predict, runs, tested, part):
+    for case, found in _predictions(predict, runs, tested, part):
         fields = runs.fields[case]
         masks = {name: mask for name, mask in run_masks(runs, case, fields).items() if name in regions}
-        truth, mean, std = _normalized(space, *_scaled(scaling, runs.parameters[case], fields, mean, std))
-        _score_run(scores, case, truth, mean, std, masks)
-        if std is not None:
-            histograms[case] = np.stack([std_histogram(values)[1] for values in std])
+        truth, found = _normalized(space, *_scaled(scaling, runs.parameters[case], fields, found))
+        _score_run(scores, case, truth, found, masks)
+        if found.std is not None:
+            histograms[case] = np.stack([std_histogram(values)[1] for values in found.std])
     return Evaluation(
         rows=domain_rows(scores, domains, runs.names),
         cases=case_rows(scores, domains, runs) if ALL in scores else [],
@@ -161,10 +164,27 @@ def labelled(rows: Sequence[Row], **identity: Any) -> list[Row]:
     return [{**identity, **row} for row in rows]
 
 
+@dataclass(frozen=True)
+class _Predicted:
+    """One run: mean and std, and the ends of intervals by their probability where the prediction has them."""
+
+    mean: RunFields
+    std: RunFields | None
+    quantiles: Mapping[float, RunFields]
+
+    def ends(self, variable: int) -> Ends:
+        """Of the intervals of one variable, by level."""
+        return {
+            level: (self.quantiles[low][variable], self.quantiles[high][variable])
+            for level, (low, high) in INTERVALS.items()
+            if low in self.quantiles and high in self.quantiles
+        }
+
+
 def _predictions(
     predict: Predict, runs: Runs, cases: Int[np.ndarray, " case"], part: str | None
-) -> Iterator[tuple[int, RunFields, RunFields | None]]:
-    """Case, mean and std (variable, point) of every run, in physical units, a block of runs at a time."""
+) -> Iterator[tuple[int, _Predicted]]:
+    """Case and prediction (variable, point) of every run, in physical units, a block of runs at a time."""
     size = min(len(cases), max(1, POINTS_AT_ONCE // runs.n_points))
     for start in range(0, len(cases), size):
         block = cases[start : start + size]
@@ -178,8 +198,11 @@ def _predictions(
                 "the model belongs to another mesh or other variables"
             )
         mean, std = np.asarray(predictive.mean), _chosen_std(predictive, part)
+        # The intervals of all parts together say nothing of one part alone.
+        quantiles = {} if part else {level: np.asarray(one) for level, one in predictive.quantiles.items()}
         for position, case in enumerate(block):
-            yield int(case), mean[position], None if std is None else std[position]
+            ends = {level: one[position] for level, one in quantiles.items()}
+            yield int(case), _Predicted(mean[position], None if std is None else std[position], ends)
 
 
 def _chosen_std(predictive: Predictive, part: str | None) -> np.ndarray | None:
@@ -193,42 +216,41 @@ def _chosen_std(predictive: Predictive, part: str | None) -> np.ndarray | None:
 
 
 def _scaled(
-    scaling: Scaling | None,
-    condition: Float[np.ndarray, " parameter"],
-    truth: RunFields,
-    mean: RunFields,
-    std: RunFields | None,
-) -> tuple[RunFields, RunFields, RunFields | None]:
-    """Truth, mean and std in the units of a scaling."""
+    scaling: Scaling | None, condition: Float[np.ndarray, " parameter"], truth: RunFields, found: _Predicted
+) -> tuple[RunFields, _Predicted]:
+    """Truth and prediction in the units of a scaling, which keeps the order of values."""
     if scaling is None:
-        return truth, mean, std
-    scaled, there = (scaling.forward(np.asarray(one, float)[None], condition[None])[0] for one in (truth, mean))
-    return scaled, there, None if std is None else std / scaling.slope(there[None], condition[None])[0]
+        return truth, found
+
+    def forward(fields: RunFields) -> RunFields:
+        return scaling.forward(np.asarray(fields, float)[None], condition[None])[0]
+
+    mean = forward(found.mean)
+    std = None if found.std is None else found.std / scaling.slope(mean[None], condition[None])[0]
+    return forward(truth), _Predicted(mean, std, {level: forward(one) for level, one in found.quantiles.items()})
 
 
-def _normalized(
-    space: Standard, truth: RunFields, mean: RunFields, std: RunFields | None
-) -> tuple[RunFields, RunFields, RunFields | None]:
-    """Truth, mean and std (variable, point) of one run in the space of the metrics."""
-    scale = space.std[:, None]
-    return space.forward(truth.T).T, space.forward(mean.T).T, None if std is None else np.asarray(std, float) / scale
+def _normalized(space: Standard, truth: RunFields, found: _Predicted) -> tuple[RunFields, _Predicted]:
+    """Truth and prediction (variable, point) of one run in the space of the metrics."""
+
+    def forward(fields: RunFields) -> RunFields:
+        return space.forward(fields.T).T
+
+    std = None if found.std is None else np.asarray(found.std, float) / space.std[:, None]
+    quantiles = {level: forward(one) for level, one in found.quantiles.items()}
+    return forward(truth), _Predicted(forward(found.mean), std, quantiles)
 
 
 @np.errstate(invalid="ignore", over="ignore")  # a model may have exploded; what is not finite is reported as missing
 def _score_run(
-    scores: Scores,
-    case: int,
-    truth: RunFields,
-    mean: RunFields,
-    std: RunFields | None,
-    masks: Mapping[str, Bool[np.ndarray, " point"]],
+    scores: Scores, case: int, truth: RunFields, found: _Predicted, masks: Mapping[str, Bool[np.ndarray, " point"]]
 ) -> None:
     for variable in range(len(truth)):
-        bars = None if std is None else std[variable]
-        for region, tally in tallies(mean[variable], bars, truth[variable], masks).items():
+        mean, bars = found.mean[variable], None if found.std is None else found.std[variable]
+        for region, tally in tallies(mean, bars, truth[variable], masks, found.ends(variable)).items():
             ranking = math.nan, math.nan
             if bars is not None:
-                error, chosen = (mean[variable] - truth[variable])[masks[region]], bars[masks[region]]
+                error, chosen = (mean - truth[variable])[masks[region]], bars[masks[region]]
                 ranking = ause(error, chosen), rank_correlation(error, chosen)
             by_variable = scores.setdefault(region, [{} for _ in truth])
             by_variable[variable][case] = RunScore(tally, *ranking)

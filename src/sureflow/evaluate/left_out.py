@@ -16,6 +16,7 @@ from sureflow.surrogate.calibrate import CannotCalibrate, calibrate, require_sam
 from sureflow.surrogate.learning import learn
 from sureflow.surrogate.matching import in_training_order, matched
 from sureflow.surrogate.model import Surrogate
+from sureflow.surrogate.promised import promised
 from sureflow.uq.folds import Fold, fewest_to_fit, random_folds
 
 FOLDS = 5  # fewer than calibration takes: each of them is calibrated in turn
@@ -112,11 +113,14 @@ class _FoldModels:
         """Every condition, which is that of a training run, by the model of its fold."""
         cases = [int(np.flatnonzero((self.training.parameters == row).all(axis=1))[0]) for row in conditions]
         numbers = self.fold_of[cases]
-        parts = [self._model(int(number)).predictive(conditions[numbers == number]) for number in np.unique(numbers)]
-        std = parts[0].parts.keys()
+        found = [promised(self._model(int(number)), conditions[numbers == number]) for number in np.unique(numbers)]
+        # Their parts may differ: only some conditions lie beyond the runs of their fold.
+        stds = [np.asarray(one.std) for one in found if one.std is not None]
+        levels = set.intersection(*(set(one.quantiles) for one in found))
         return Predictive(
-            np.concatenate([np.asarray(part.mean) for part in parts]),
-            {name: np.concatenate([np.asarray(part.parts[name]) for part in parts]) for name in std},
+            np.concatenate([np.asarray(one.mean) for one in found]),
+            {"all": np.concatenate(stds)} if stds else {},
+            {level: np.concatenate([np.asarray(one.quantiles[level]) for one in found]) for level in levels},
         )
 
     def _model(self, number: int) -> Surrogate:

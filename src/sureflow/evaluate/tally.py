@@ -15,6 +15,7 @@ from sureflow.metrics.scoring import EXPLODED, gaussian_crps, gaussian_nll, stan
 
 Points = Float[np.ndarray, " point"]
 Masks = Mapping[str, Bool[np.ndarray, " point"]]
+Ends = Mapping[float, tuple[Points, Points]]  # of intervals, by their level
 
 LEVELS = {"coverage50": 0.5, "coverage90": 0.9, "coverage95": 0.95}
 ERRORS = ("absolute_error", "squared_error", "squared_truth")
@@ -54,13 +55,19 @@ class Tally:
         return float(area_between(EXPECTED, self.observed))
 
 
-def tallies(mean: Points, std: Points | None, truth: Points, regions: Masks) -> dict[str, Tally]:
-    """The tally of every region that has points. A chunk of points at a time, which bounds the memory."""
+def tallies(
+    mean: Points, std: Points | None, truth: Points, regions: Masks, ends: Ends | None = None
+) -> dict[str, Tally]:
+    """The tally of every region that has points. A chunk of points at a time, which bounds the memory.
+
+    Coverages are those of the intervals between `ends`, by level; where there are none, of Gaussian ones.
+    """
     found: dict[str, list[Tally]] = {name: [] for name in regions}
     for start in range(0, truth.size, CHUNK):
         part = slice(start, start + CHUNK)
         bars = None if std is None else std[part]
-        scores, bins = _point_scores(mean[part], bars, truth[part])
+        between = {level: (low[part], high[part]) for level, (low, high) in (ends or {}).items()}
+        scores, bins = _point_scores(mean[part], bars, truth[part], between)
         for name, mask in regions.items():
             if mask[part].any():
                 found[name].append(_tally(scores, bins, bars, mask[part]))
@@ -77,7 +84,7 @@ def _tally(scores: np.ndarray, bins: np.ndarray | None, std: Points | None, mask
     return Tally(points, sums, np.bincount(bins[chosen], minlength=BINS), float(std[chosen].max()))
 
 
-def _point_scores(mean: Points, std: Points | None, truth: Points) -> tuple[np.ndarray, np.ndarray | None]:
+def _point_scores(mean: Points, std: Points | None, truth: Points, ends: Ends) -> tuple[np.ndarray, np.ndarray | None]:
     """Scores (name, point) of every point, and the bins of their intervals."""
     error = np.abs(mean - truth)
     scores = [error, error**2, truth**2]
@@ -87,5 +94,8 @@ def _point_scores(mean: Points, std: Points | None, truth: Points) -> tuple[np.n
         scores += [std, std**2]
         scores += [gaussian_crps(mean, std, truth), gaussian_nll(mean, std, truth)]
         scores += [standardized_error(mean, std, truth) ** 2, std > EXPLODED]
-    scores += [inside(mean, std, truth, level) for level in LEVELS.values()]
+    for level in LEVELS.values():
+        low, high = ends.get(level, (None, None))
+        is_inside = inside(mean, std, truth, level) if low is None else (low <= truth) & (truth <= high)
+        scores.append(is_inside)
     return np.stack(scores), interval_bins(mean, std, truth)

@@ -8,19 +8,17 @@ from jaxtyping import Float
 
 from sureflow.data.labels import LONG_NAMES, Labels, facts_html, mesh_labels, value_dims, value_shape
 from sureflow.data.meshes import Geometry, Points, Topology
-from sureflow.data.scaling import POSITIVE_UNITS
 from sureflow.predictive import INTERVALS
 from sureflow.surrogate.mesh_bars import add_mesh, mesh_quantity_std, mesh_std
 from sureflow.surrogate.model import Answer, Conditions, Surrogate
 from sureflow.surrogate.observe import ALONG_BODY, ALONG_BODY_NAMES, Observer
-from sureflow.uq.bars import ErrorBars
+from sureflow.surrogate.promised import half_width
 from sureflow.uq.domain import Place
 
 if TYPE_CHECKING:
     import xarray
 
 # What the arrays of a prediction are, by what follows the name of a field in theirs; the others are parts of the bars.
-WIDEST = 0.999  # of the half widths of intervals, over a value that is positive by nature
 MEANINGS = {
     "": "{}",
     "_std": "standard deviation of the {}",
@@ -81,30 +79,13 @@ def prediction_arrays(surrogate: Surrogate, answer: Answer) -> dict[str, np.ndar
     if surrogate.calibration is not None:
         if own is not None:
             arrays["_std_raw"] = own
-        widths = _intervals(surrogate.calibration.fields, np.asarray(std))
-        arrays |= _possible(widths, np.asarray(found.mean), surrogate.units)
+        for suffix, simultaneous in (("_interval90", False), ("_band90", True)):
+            width = half_width(surrogate, found, answer.place.conditions, LEVEL, simultaneous=simultaneous)
+            arrays |= {} if width is None else {suffix: width}
     made = {suffix: np.asarray(values) for suffix, values in arrays.items()}
     if surrogate.mesh_error is not None and made[""].shape[2] == surrogate.space.n_points and "_std" in made:
         return add_mesh(made, mesh_std(surrogate, answer.place.conditions, made[""]))
     return made
-
-
-def _intervals(fitted: ErrorBars, std: Float[np.ndarray, "case variable point"]) -> dict[str, np.ndarray]:
-    """Half widths of the 90 % intervals, point by point and for the whole field, where enough runs were held out."""
-    widths = {}
-    if np.isfinite(fitted.factors[LEVEL]).all():
-        widths["_interval90"] = fitted.half_width(std, LEVEL)
-    if np.isfinite(fitted.band_factors[LEVEL]).all():
-        widths["_band90"] = fitted.half_width(std, LEVEL, simultaneous=True)
-    return widths
-
-
-def _possible(
-    widths: dict[str, np.ndarray], mean: Float[np.ndarray, "case variable point"], units: tuple[str, ...]
-) -> dict[str, np.ndarray]:
-    """Half widths that leave the lower end of an interval positive, where the field is by nature."""
-    is_positive = np.isin(units, POSITIVE_UNITS)[:, None] & (mean > 0)
-    return {name: np.where(is_positive, np.minimum(width, WIDEST * mean), width) for name, width in widths.items()}
 
 
 def _meaning(suffix: str) -> str:
