@@ -44,6 +44,7 @@ def write_vtk(path: Path) -> None:
         ".vtu": mesh.cast_to_unstructured_grid,
         ".vtkhdf": mesh.cast_to_unstructured_grid,
         ".vtp": lambda: on_cells(mesh.extract_surface(algorithm="dataset_surface")),
+        ".vtmb": lambda: pyvista.MultiBlock({"inner": pyvista.MultiBlock({"left": halves()[0], "right": halves()[1]})}),
         ".vtm": lambda: pyvista.MultiBlock({"left": halves()[0], "right": halves()[1]}),
         ".vti": lambda: on_cells(pyvista.ImageData(dimensions=(N_X, N_Y, 1), spacing=(0.5, 0.5, 1.0))),
         ".vtr": lambda: on_cells(pyvista.RectilinearGrid(np.linspace(0, 1.5, N_X), np.linspace(0, 1.0, N_Y), [0.0])),
@@ -76,6 +77,43 @@ def write_parallel(path: Path) -> None:
         f'<PUnstructuredGrid GhostLevel="0"><PCellData>{arrays}</PCellData><PPoints><PDataArray type="Float64" '
         f'NumberOfComponents="3"/></PPoints>{pieces}</PUnstructuredGrid></VTKFile>'
     )
+
+
+def write_pieces(path: Path) -> None:
+    """VTK's parallel files and partitioned sets, mostly in two pieces, with VTK's own writers."""
+    from vtkmodules import vtkIOParallelXML
+    from vtkmodules.vtkCommonDataModel import vtkPartitionedDataSet
+
+    mesh = on_cells(grid())
+    if path.suffix == ".vtpd":
+        data, writer = vtkPartitionedDataSet(), vtkIOParallelXML.vtkXMLPartitionedDataSetWriter()
+        for number, half in enumerate(halves()):
+            data.SetPartition(number, half)
+    else:
+        kinds = {".pvts": "StructuredGrid", ".pvtp": "PolyData", ".pvti": "ImageData", ".pvtr": "RectilinearGrid"}
+        writer = getattr(vtkIOParallelXML, f"vtkXMLP{kinds[path.suffix]}Writer")()
+        data = {
+            ".pvts": mesh,
+            ".pvtp": on_cells(mesh.extract_surface(algorithm="dataset_surface")),
+            ".pvti": on_cells(pyvista.ImageData(dimensions=(N_X, N_Y, 1), spacing=(0.5, 0.5, 1.0))),
+            ".pvtr": on_cells(pyvista.RectilinearGrid(np.linspace(0, 1.5, N_X), np.linspace(0, 1.0, N_Y), [0.0])),
+        }[path.suffix]
+        n_pieces = 1 if path.suffix == ".pvtp" else 2  # a surface, VTK would write twice
+        writer.SetNumberOfPieces(n_pieces)
+        writer.SetEndPiece(n_pieces - 1)
+    writer.SetInputData(data)
+    writer.SetFileName(str(path))
+    writer.Write()
+
+
+def write_times(path: Path) -> None:
+    """A list of two times, of which the last one counts."""
+    mesh = on_cells(grid())
+    mesh.save(path.parent / "late.vts")
+    mesh.cell_data["Pressure"] += 1.0
+    mesh.save(path.parent / "early.vts")
+    sets = "".join(f'<DataSet timestep="{time}" file="{name}.vts"/>' for time, name in ((0, "early"), (2, "late")))
+    path.write_text(f'<VTKFile type="Collection" version="0.1"><Collection>{sets}</Collection></VTKFile>')
 
 
 def write_tecplot(path: Path) -> None:
@@ -206,8 +244,12 @@ def write_netcdf(path: Path) -> None:
 
 # The ending, what writes it, where values are, and the digits that survive.
 FORMATS = {
-    **dict.fromkeys((".vts", ".vtk", ".vtu", ".vtkhdf", ".vtp", ".vtm", ".vti", ".vtr"), (write_vtk, "cells", 1e-12)),
+    **dict.fromkeys(
+        (".vts", ".vtk", ".vtu", ".vtkhdf", ".vtp", ".vtm", ".vtmb", ".vti", ".vtr"), (write_vtk, "cells", 1e-12)
+    ),
+    **dict.fromkeys((".pvts", ".pvtp", ".pvti", ".pvtr", ".vtpd"), (write_pieces, "cells", 1e-12)),
     ".pvtu": (write_parallel, "cells", 1e-12),
+    ".pvd": (write_times, "cells", 1e-12),
     ".tec": (write_tecplot, "points", 1e-6),
     ".csv": (write_su2_csv, "points", 1e-12),
     ".dat": (write_su2_restart, "points", 1e-12),

@@ -6,6 +6,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import xarray
 
 import sureflow as sf
 from importers import format_files
@@ -42,6 +43,62 @@ def test_values_units_and_places(tmp_path, ending):
         np.testing.assert_allclose(
             runs.fields[1][runs.names.index(name)], expected, rtol=precision, atol=1e-4 * (precision > 1e-7)
         )
+
+
+@pytest.mark.parametrize("ending", [".pvtu", ".pvts", ".vtm", ".vtpd", ".pvd"])
+def test_pieces_in_the_folder_are_not_runs(tmp_path, ending):
+    runs = sf.read_runs(written(tmp_path, ending), pattern="M{mach}/")
+    assert (len(runs), runs.n_points) == (2, 6)
+
+
+def test_cells_that_pieces_share_count_once(tmp_path):
+    for mach in (2, 3):
+        mesh = format_files.on_cells(format_files.grid()).cast_to_unstructured_grid()
+        mesh.cell_data["vtkGhostType"] = np.array([0, 0, 1, 0, 0, 1], np.uint8)
+        mesh.save(tmp_path / f"M{mach}.vtu")
+    assert sf.read_runs(tmp_path, pattern="M{mach}").n_points == 4
+
+
+def test_both_kinds_of_netcdf_and_columns_in_them(tmp_path):
+    for mach in (2, 3):
+        columns = {name: ("n", numbers) for name, numbers in format_files.columns().items()}
+        xarray.Dataset(columns).to_netcdf(tmp_path / f"M{mach}.nc", engine="scipy" if mach == 2 else "h5netcdf")
+    runs = sf.read_runs(tmp_path, pattern="M{mach}")
+    for name, expected in format_files.values(*runs.geometry_of(0).points.T).items():
+        for case in (0, 1):
+            np.testing.assert_array_equal(runs.fields[case][runs.names.index(name)], expected)
+
+
+def test_fields_on_cells_are_not_smeared_into_points_unless_asked(tmp_path):
+    """A shock between two cells stays between them, though another field is on points."""
+    for mach in (2, 3):
+        grid = format_files.grid()
+        grid.cell_data["p"] = np.where(grid.cell_centers().points[:, 0] < 0.6, 1e5, 2e5)
+        grid.point_data["T"] = 300.0 + grid.points[:, 1]
+        grid.save(tmp_path / f"M{mach}.vts")
+    runs = sf.read_runs(tmp_path, pattern="M{mach}")
+    assert runs.header.location == "cells"
+    assert set(runs.fields[0][runs.names.index("p")]) == {1e5, 2e5}
+    np.testing.assert_allclose(runs.fields[0][runs.names.index("T")], 300.0 + runs.geometry_of(0).points[:, 1])
+    asked = sf.read_runs(tmp_path, pattern="M{mach}", location="points")
+    assert set(asked.fields[0][asked.names.index("p")]) == {1e5, 1.5e5, 2e5}
+
+
+def csv_run(folder: Path, text: str) -> sf.Runs:
+    for mach in (2, 3):
+        (folder / f"M{mach}.csv").write_text(text)
+    return sf.read_runs(folder, pattern="M{mach}")
+
+
+def test_tables_as_programs_write_them(tmp_path):
+    german = csv_run(tmp_path, "x [m];y [m];Pressure [bar]\n0;0,5;1,25\n1;0;2\n")
+    assert (german.units, german.fields[0].tolist()) == (("bar",), [[1.25, 2.0]])
+    titles = '"Pressure (Pa)","Velocity[i] (m/s)","Velocity[j] (m/s)","X (m)","Y (m)","Z (m)"'
+    star = csv_run(tmp_path, f"{titles}\n1e5,3,4,0,0,0\n2e5,5,6,1,2,0\n")
+    assert (star.names, star.units) == (("p", "u1", "u2"), ("Pa", "m/s", "m/s"))
+    assert star.fields[0].tolist() == [[1e5, 2e5], [3, 5], [4, 6]]
+    with pytest.raises(SureflowError, match=r"M2\.csv: p is 'oops' in row 2, which is not a number"):
+        csv_run(tmp_path, "x,y,p\n0,0,1\n1,0,oops\n")
 
 
 @pytest.mark.parametrize("ending", [ending for ending in IMPORTERS if ending not in (".zarr", ".foam", ".pvd")])

@@ -130,6 +130,27 @@ def test_what_differs_in_one_run_is_named(copy):
         sf.read_runs(copy, pattern=PATTERN)
 
 
+def test_a_run_that_seems_to_be_in_other_units_is_pointed_out(copy, tmp_path):
+    """Files state no units: pascals and kilopascals differ by their size alone."""
+    spoiled(copy / "M3_a5.vtu", lambda grid: grid.cell_data.__setitem__("p", grid.cell_data["p"] / 1000.0))
+    imported = import_runs(settings(copy), tmp_path / "runs.zarr")
+    assert len(imported.remarks) == 1
+    assert "M3_a5.vtu: p is 0.00106 times as large as in M2_a5.vtu" in imported.remarks[0]
+    with pytest.warns(UserWarning, match=r"M3_a5\.vtu: p is 0\.00106 times"):
+        sf.read_runs(copy, pattern=PATTERN)
+    spoiled(copy / "M3_a5.vtu", lambda grid: grid.cell_data.__setitem__("p", grid.cell_data["p"] * 1000.0))
+    spoiled(copy / "M4_a10.vtu", lambda grid: grid.points.__imul__(1000.0))
+    imported = import_runs(settings(copy, mesh="moving"), tmp_path / "moved.zarr")
+    assert [remark.split(" times")[0][-19:] for remark in imported.remarks] == [": the mesh is 1e+03"]
+
+
+def test_the_first_run_may_be_bad(copy):
+    (copy / "M2_a0.vtu").write_bytes(b"")
+    with pytest.raises(SureflowError, match=r"M2_a0\.vtu"):
+        sf.read_runs(copy, pattern=PATTERN)
+    assert len(sf.read_runs(copy, pattern=PATTERN, skip_bad=True)) == 8
+
+
 def test_nodes_of_each_run_are_kept(tmp_path):
     folder = vtk_cases.write(tmp_path / "cases", lambda mach, angle: vtk_cases.slab(stretch=0.1 * mach))
     runs = sf.read_runs(folder, pattern=PATTERN)

@@ -84,6 +84,16 @@ def test_kinematic_pressure_is_not_taken_for_pascal(copy):
     assert dict(zip(runs.names, runs.units, strict=True))["p"] == "m2/s2"
 
 
+def test_units_that_differ_from_run_to_run(tmp_path):
+    """One case of an incompressible solver among others of a compressible one."""
+    for speed in (1, 2, 3):
+        case = shutil.copytree(CASES / "ascii", tmp_path / f"U{speed}")
+        for path in Path(case).glob("*/p") if speed == 2 else ():
+            path.write_text(path.read_text().replace("[1 -1 -2 0 0 0 0]", "[0 2 -2 0 0 0 0]"))
+    with pytest.raises(SureflowError, match=r"U2: p is in m2/s2, and in Pa in .*U1: convert one of them"):
+        sf.read_runs(tmp_path, pattern="U{speed}")
+
+
 def test_times(copy):
     case = copy("ascii")
     assert read(case).time == pytest.approx(0.000192019)

@@ -109,6 +109,8 @@ def import_files(
             raise
     for sentence in imported.bad:
         out.print(f"left out: {sentence}", markup=False)
+    for sentence in imported.remarks:
+        out.print(f"look at {sentence}", markup=False)
     print_result(imported, append=append)
 
 

@@ -74,11 +74,21 @@ def select(snapshot: Snapshot, settings: ImportSettings) -> Taken:
     if all(block.topology.kind == "points" for block in blocks):
         location = "points"
     elif location == "auto":
-        location = "cells" if all(choice.array in found["cells"] for choice in choices) else "points"
+        location = natural_location(found, choices)
     flat = flatten_block(merged(blocks), settings.flat)
     choices = [choice for choice in choices if is_kept(choice, choices, flat, snapshot, settings)]
     selection = Taken(tuple(choices), location, settings.blocks, settings.flat, tuple(left_out))
     return with_units(selection, snapshot, settings)
+
+
+def natural_location(found: Mapping[str, Mapping[str, int]], choices: Sequence[Choice]) -> str:
+    """Where all fields are. Where some are on cells and others on points it is the cells: averages over the corners of a
+    cell stay inside of it, and averages over the cells around a point would smear shocks.
+    """
+    on_cells, on_points = (
+        all(choice.array in found[location] for choice in choices) for location in ("cells", "points")
+    )
+    return "points" if on_points and not on_cells else "cells"
 
 
 def is_kept(
@@ -215,8 +225,10 @@ def centers(nodes: Nodes, topology: Topology) -> np.ndarray:
         return grid.reshape(-1, nodes.shape[1])
     cells = topology.cells
     assert cells is not None
-    sums = np.add.reduceat(nodes[cells.connectivity], cells.offsets[:-1], axis=0)
-    return sums / np.diff(cells.offsets)[:, None]
+    counts = np.diff(cells.offsets)
+    # Axis by axis: the corners of all cells at once take more memory than the mesh.
+    sums = [np.add.reduceat(along[cells.connectivity], cells.offsets[:-1]) for along in nodes.T]
+    return np.stack([one / counts for one in sums], axis=1)
 
 
 def merged(blocks: Sequence[Block]) -> Block:

@@ -50,6 +50,8 @@ def flatten(nodes: Nodes, topology: Topology) -> Flat:
                 axial = next(n for n in range(3) if n not in (thin, radial))
                 kept, names = (axial, radial), tuple("r" if n == radial else NAMES[n] for n in range(3))
                 words = f"is a wedge around the {NAMES[axial]} axis"
+                nodes = nodes.copy()
+                nodes[:, radial] = np.hypot(nodes[:, radial], nodes[:, thin])  # the sides are inclined
             found = side_of(nodes, topology, low, kept)
             if found is not None:
                 return Flat(*found[:2], kept, tuple(names[n] for n in kept), found[2], words)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -23,9 +24,10 @@ from sureflow.errors import Exists, SureflowError
 from sureflow.files import put_in_place, write_atomically
 from sureflow.importers.assembly import Fields, RunMesh, assemble
 from sureflow.importers.import_settings import ImportSettings
+from sureflow.importers.magnitudes import Magnitudes
 from sureflow.importers.planning import Plan, plan_import, read_snapshot, require_same_cells
 from sureflow.importers.resample import Resampled, ValuePlaces, resample
-from sureflow.importers.snapshot import Snapshot
+from sureflow.importers.snapshot import Snapshot, Wanted
 from sureflow.validation import plain, to_toml, validated
 
 Progress = Callable[[int, int, str], None]  # runs done, in all, the next file
@@ -43,6 +45,7 @@ class Imported:
     runs: int
     found: int = 0  # that were there already
     bad: list[str] = field(default_factory=list)  # sentences about files that were left out
+    remarks: list[str] = field(default_factory=list)  # about runs that may be in other units
 
 
 @dataclass(frozen=True)
@@ -56,21 +59,27 @@ class ReadRun:
 
 
 def each_run(plan: Plan, cases: Sequence[int]) -> Iterator[tuple[int, ReadRun | SureflowError]]:
-    """Runs one by one, or what is wrong with them."""
+    """Runs one by one, or what is wrong with them. What was read of one is forgotten before the next is read."""
     wanted = plan.selection.wanted(plan.settings)
     for case in cases:
-        file = plan.files[case]
         try:
-            snapshot = plan.first if file == plan.first.path else read_snapshot(file, wanted)
-            mesh, fields = assemble(snapshot, plan.selection, plan.mesh)
-            require_fitting(plan, mesh, snapshot)
-            run = ReadRun(fields, mesh.geometry if plan.is_moving else None)
-            if plan.is_resampled:
-                run = brought(plan, case, mesh, fields)
+            found = read_run(plan, case, wanted)
         except SureflowError as error:
-            yield case, error
-            continue
-        yield case, replace(run, fields=np.asarray(run.fields, plan.dtype))
+            found = error
+        yield case, found
+        del found
+
+
+def read_run(plan: Plan, case: int, wanted: Wanted) -> ReadRun:
+    """One run, as it goes into memory or a store."""
+    file = plan.files[case]
+    snapshot = plan.first if file == plan.first.path and plan.first.is_whole else read_snapshot(file, wanted)
+    mesh, fields = assemble(snapshot, plan.selection, plan.mesh)
+    require_fitting(plan, mesh, snapshot)
+    run = ReadRun(fields, mesh.geometry if plan.is_moving else None)
+    if plan.is_resampled:
+        run = brought(plan, case, mesh, fields)
+    return replace(run, fields=np.asarray(run.fields, plan.dtype))
 
 
 def brought(plan: Plan, case: int, mesh: RunMesh, fields: Fields) -> ReadRun:
@@ -136,12 +145,16 @@ def require_fitting(plan: Plan, mesh: RunMesh, snapshot: Snapshot) -> None:
 def read_into_memory(plan: Plan, *, skip_bad: bool, progress: Progress) -> Runs:
     """All runs of a plan, in memory."""
     read: dict[int, ReadRun] = {}
+    magnitudes = Magnitudes(plan)
     for case, run in each_run(plan, range(len(plan.files))):
         progress(len(read), len(plan.files), plan.files[case].name)
         if isinstance(run, ReadRun):
             read[case] = run
+            magnitudes.add(case, run.fields, run.geometry)
         elif not skip_bad:
             raise run
+    for remark in magnitudes.remarks():
+        warnings.warn(remark, stacklevel=3)
     cases, found = list(read), list(read.values())
     if not found:
         raise SureflowError(f"none of the {len(plan.files)} files could be imported")
@@ -217,6 +230,7 @@ def import_runs(
             raise Exists(f"{output} exists already: choose another path, or ask for it to be overwritten")
         read_marks(output)
     plan = plan_import(settings, skip_bad=skip_bad)
+    plan = replace(plan, first=plan.first.without_arrays())
     making = output.with_name(f".{output.name}.importing")
     store = continued(making, plan) or created(making, plan)
     imported = write_each(store, plan, output, skip_bad=skip_bad, progress=progress)
@@ -304,13 +318,14 @@ def write_each(store: RunStore, plan: Plan, output: Path, *, skip_bad: bool, pro
     imported = Imported(output, found, found)
     with ThreadPoolExecutor(1) as writer:
         writing: Future | None = None
-        losses = Losses.kept(store)
+        losses, magnitudes = Losses.kept(store), Magnitudes(plan)
         for case, run in each_run(plan, cases):
             if isinstance(run, ReadRun):
                 if writing is not None:
                     writing.result()
                 if run.lost is not None:
                     losses.add(run.lost)
+                magnitudes.add(case, run.fields, run.geometry)
                 values = RunValues(run.fields, {}, run.geometry, run.own)
                 writing = writer.submit(keep, store, plan.parameters[[case]], values, losses.resampling())
                 imported.runs += 1
@@ -323,4 +338,5 @@ def write_each(store: RunStore, plan: Plan, output: Path, *, skip_bad: bool, pro
             writing.result()
     if not imported.runs:
         raise SureflowError(f"none of the {len(plan.files)} files could be imported; the first: {imported.bad[0]}")
+    imported.remarks += magnitudes.remarks()
     return imported

@@ -1,5 +1,6 @@
 """Which files and folders are runs."""
 
+import html
 import re
 import zipfile
 from collections import Counter
@@ -10,6 +11,19 @@ from sureflow.errors import SureflowError
 from sureflow.importers.reading import IMPORTERS, ending_of, importer_for, is_openfoam_case
 from sureflow.importers.snapshot import SnapshotReader
 
+LISTS = (
+    ".pvd",
+    ".pvtu",
+    ".pvts",
+    ".pvtp",
+    ".pvti",
+    ".pvtr",
+    ".vtm",
+    ".vtmb",
+    ".vtpd",
+)  # whose files are not runs themselves
+NAMED = re.compile(rb"""\b(?:Source|file)\s*=\s*["']([^"']+)["']""")
+MOST_OF_A_LIST = 10_000_000  # bytes
 ARCHIVES = (".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".7z")
 
 
@@ -18,7 +32,7 @@ def list_files(sources: Sequence[str | Path], *, besides: Sequence[Path] = ()) -
     found: dict[Path, None] = {}
     for source in sources:
         found |= dict.fromkeys(runs_in(source))
-    others = {path.resolve() for path in besides}
+    others = {path.resolve() for path in besides} | {piece for path in found for piece in pieces_of(path)}
     files = sorted((path for path in found if path.resolve() not in others), key=in_words)
     if not files:
         raise SureflowError(f"{', '.join(map(str, sources))}: there is no file of a run that can be read")
@@ -52,12 +66,19 @@ def within(folder: Path) -> Iterator[Path]:
     files = [entry for entry in entries if entry.is_file() and isinstance(reader_of(entry), SnapshotReader)]
     yield from (file for file in files if not is_companion(file, files))
     inner = [entry for entry in entries if entry.is_dir() and entry.suffix != ".zarr"]
-    pieces = {file.stem for file in files if ending_of(file) in (".vtm", ".vtmb") or ending_of(file).startswith(".pv")}
     for entry in inner:
         if is_openfoam_case(entry):
             yield entry
-        elif entry.name not in pieces:
+        else:
             yield from within(entry)
+
+
+def pieces_of(path: Path) -> Iterator[Path]:
+    """The files that a list of files names, such as those of the processors in a .pvtu or of the times in a .pvd."""
+    if ending_of(path) in LISTS and path.is_file():
+        with path.open("rb") as file:
+            for name in NAMED.findall(file.read(MOST_OF_A_LIST)):
+                yield (path.parent / html.unescape(name.decode("utf-8", "replace"))).resolve()
 
 
 def reader_of(path: Path) -> object:

@@ -1,5 +1,7 @@
 """Tables of points: CSV, NumPy archives, netCDF and HDF5 with columns for coordinates and fields; nothing else is needed."""
 
+import itertools
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,9 +29,16 @@ def read_csv(path: Path, wanted: Wanted) -> Snapshot:
 
     from sureflow.importers.conditions import separator_of
 
+    separator = separator_of(path)
     # Without index_col=False a comma at the end of rows shifts every column by one without a word.
     frame = pandas.read_csv(
-        path, sep=separator_of(path), index_col=False, skipinitialspace=True, encoding="utf-8-sig", comment="#"
+        path,
+        sep=separator,
+        decimal="," if separator == ";" and has_decimal_commas(path) else ".",
+        index_col=False,
+        skipinitialspace=True,
+        encoding="utf-8-sig",
+        comment="#",
     )
     frame.columns = [str(title).strip().strip('"') for title in frame.columns]
     columns = {}
@@ -37,10 +46,22 @@ def read_csv(path: Path, wanted: Wanted) -> Snapshot:
         if title.startswith("Unnamed:"):
             continue
         numbers = np.asarray(pandas.to_numeric(frame[title], errors="coerce"), float)
-        if np.isnan(numbers).all():
-            continue  # words, not numbers
+        words = np.flatnonzero(np.isnan(numbers) & frame[title].notna().to_numpy())
+        if len(words) == len(numbers):
+            continue  # a column of words
+        if len(words) and (wanted.array(title) or title in coordinate_names(list(frame.columns))):
+            raise SureflowError(
+                f"{path}: {title} is {frame[title].iloc[words[0]]!r} in row {words[0] + 1}, which is not a number: correct "
+                "it, or leave the run out"
+            )
         columns[title] = numbers
     return snapshot_of_columns(path, columns, wanted)
+
+
+def has_decimal_commas(path: Path) -> bool:
+    """Whether numbers are written like 1,5, as spreadsheets of some countries do."""
+    with path.open(encoding="utf-8-sig", errors="replace") as lines:
+        return any(re.search(r"\d,\d", line) for line in itertools.islice(lines, 1, 100))
 
 
 def read_npz_points(path: Path, wanted: Wanted) -> Snapshot:
@@ -73,7 +94,9 @@ def read_netcdf(path: Path, wanted: Wanted) -> Snapshot:
     """A netCDF file: columns over points, or fields on a grid whose axes, or whose points, are coordinates."""
     import xarray
 
-    with xarray.open_dataset(path, engine="h5netcdf", decode_times=False) as dataset:
+    with path.open("rb") as file:
+        engine = "scipy" if file.read(3) == b"CDF" else "h5netcdf"  # netCDF 3, or 4
+    with xarray.open_dataset(path, engine=engine, decode_times=False) as dataset:
         found = dataset.load()
     units = {str(name): str(array.attrs["units"]) for name, array in found.variables.items() if "units" in array.attrs}
     names = coordinate_names([str(name) for name in found.variables])

@@ -17,7 +17,7 @@ IMPORTERS: Registry[Importer | SnapshotReader] = Registry("file ending")
 IMPORTERS.register(".zarr", open_runs)
 IMPORTERS.later(".npz", "sureflow.importers.npz")
 MODULES = {
-    "vtk_files": ".vtu .vts .vtp .vti .vtr .pvtu .pvts .pvtp .pvti .pvtr .vtm .vtmb .vtk .vtkhdf .pvd",
+    "vtk_files": ".vtu .vts .vtp .vti .vtr .pvtu .pvts .pvtp .pvti .pvtr .vtm .vtmb .vtpd .vtk .vtkhdf .pvd",
     "foreign": ".cgns .cas.h5 .cas .case .encas .xyz .x .g .p3d",
     "su2": ".dat .tec .plt .szplt",
     "point_tables": ".csv .nc .h5 .hdf5",

@@ -1,7 +1,7 @@
 """One run as a file has it: blocks of cells with arrays under the solver's own names, before anything is chosen from them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +65,11 @@ class Snapshot:
     )  # faces of the flow's own nodes, where the file knows them
     time: float | None = None
     times: tuple[float, ...] = ()
+    is_whole: bool = True  # whether it still has its blocks
+
+    def without_arrays(self) -> "Snapshot":
+        """What the file says of itself, without the memory that its blocks take."""
+        return replace(self, blocks=(), patches=(), boundary={}, is_whole=False)
 
     def named(self, names: tuple[str, ...] | None) -> tuple[Block, ...]:
         """The blocks of the flow, or blocks and patches by name."""

@@ -15,9 +15,11 @@ from sureflow.importers.snapshot import LAST, Block, Snapshot, SnapshotReader, W
 if TYPE_CHECKING:
     import pyvista
 
-XML = (".vtu", ".vts", ".vtp", ".vti", ".vtr", ".pvtu", ".pvts", ".pvtp", ".pvti", ".pvtr", ".vtm", ".vtmb")
-POLYHEDRON = 42
-SKIPPED = ("vtkGhostType", "vtkOriginalCellIds", "vtkOriginalPointIds", "vtkValidPointMask")
+XML = (".vtu", ".vts", ".vtp", ".vti", ".vtr", ".pvtu", ".pvti", ".pvtr", ".vtm", ".vtmb", ".vtpd")
+# Of several pieces, which pyvista has no reader for: by ending, VTK's own.
+PIECEWISE = {".pvts": "vtkXMLPStructuredGridReader", ".pvtp": "vtkXMLPPolyDataReader"}
+GHOSTS = "vtkGhostType"  # not zero in cells that another piece has as well
+SKIPPED = (GHOSTS, "vtkOriginalCellIds", "vtkOriginalPointIds", "vtkValidPointMask")
 
 
 def require_pyvista(path: Path) -> None:
@@ -42,8 +44,23 @@ def read_with_pyvista(path: Path, wanted: Wanted) -> Snapshot:
     return snapshot_of(path, found, wanted, times, time)
 
 
+def read_piecewise(path: Path, wanted: Wanted) -> Snapshot:
+    """A file of several pieces, with VTK alone."""
+    require_pyvista(path)
+    import pyvista
+    from vtkmodules import vtkIOXML
+
+    reader = getattr(vtkIOXML, PIECEWISE[path.suffix.lower()])()
+    reader.SetFileName(str(path))
+    with raising():
+        reader.Update()
+    return snapshot_of(path, pyvista.wrap(reader.GetOutput()), wanted)
+
+
 for ending in (*XML, ".vtk", ".vtkhdf", ".pvd"):
     IMPORTERS.register(ending, SnapshotReader(read_with_pyvista))
+for ending in PIECEWISE:
+    IMPORTERS.register(ending, SnapshotReader(read_piecewise))
 
 
 @contextlib.contextmanager
@@ -81,7 +98,8 @@ def select_arrays(reader: Any, wanted: Wanted) -> None:
     for location in ("cell", "point"):
         names = getattr(reader, f"{location}_array_names", None) or ()
         for name in names:
-            getattr(reader, f"{'enable' if wanted.array(name) else 'disable'}_{location}_array")(name)
+            is_needed = wanted.array(name) or name == GHOSTS
+            getattr(reader, f"{'enable' if is_needed else 'disable'}_{location}_array")(name)
 
 
 def snapshot_of(
@@ -106,6 +124,10 @@ def leaves_of(found: Any, name: str = "") -> Iterator[tuple[str, "pyvista.DataSe
     """Data sets by name, through blocks of blocks; those without a name are counted."""
     if found is None:
         return
+    if hasattr(found, "n_partitions"):
+        for number in range(found.n_partitions):
+            yield from leaves_of(found[number], f"{name}/{number}" if name else f"part{number}")
+        return
     if not hasattr(found, "n_blocks") or not hasattr(found, "keys"):
         yield name or "mesh", found
         return
@@ -122,6 +144,11 @@ def dimension(leaf: "pyvista.DataSet") -> int:
 
 
 def block_of(name: str, leaf: Any, wanted: Wanted) -> Block:
+    if GHOSTS in leaf.cell_data and np.any(leaf.cell_data[GHOSTS]) and hasattr(leaf, "celltypes"):
+        leaf = leaf.copy(deep=False)
+        leaf.RemoveGhostCells()
+    if hasattr(leaf, "faces") and leaf.GetNumberOfStrips():
+        leaf = leaf.triangulate()
     topology, order = topology_of(leaf)
     return Block(
         name,
@@ -152,15 +179,18 @@ def topology_of(leaf: Any) -> tuple[Topology, Any]:
         if not len(types) or (types == 1).all():
             return Topology(), everything
         parts = (leaf.GetCells().GetConnectivityArray(), leaf.GetCells().GetOffsetsArray())
-        connectivity, offsets = (vtk_to_numpy(part).astype(np.int64) for part in parts)
+        connectivity, offsets = (as_int64(vtk_to_numpy(part)) for part in parts)
         return Topology(cells=Cells(connectivity, offsets, types.astype(np.int64))), everything
     return surface_topology(leaf)
 
 
+def as_int64(numbers: np.ndarray) -> np.ndarray:
+    """The same memory where it holds such integers already: VTK's are of C's long long, which Zarr does not know."""
+    return numbers.view(np.int64) if numbers.dtype.itemsize == 8 else numbers.astype(np.int64)
+
+
 def surface_topology(leaf: Any) -> tuple[Topology, Any]:
-    """The lines and polygons of a surface; strips become triangles, and vertices are left to their points."""
-    if leaf.GetNumberOfStrips():
-        raise ValueError("it has triangle strips: write it with triangles")
+    """The lines or polygons of a surface; vertices are left to their points."""
     if leaf.GetNumberOfPolys():
         listed, kind = np.asarray(leaf.faces), None
     elif leaf.GetNumberOfLines():
