@@ -135,16 +135,22 @@ def draw(folder: Path, picture: Path) -> None:
     limits = [float(truth.cell_data["p"].min()), float(truth.cell_data["p"].max())]
     largest = [0.0, float(np.quantile(predicted.cell_data["error"], 0.99))]
     panels = {
-        "pressure, predicted (Pa)": (predicted, "p", limits),
-        "pressure, rhoCentralFoam (Pa)": (truth, "p", limits),
-        "error (Pa)": (predicted, "error", largest),
-        "standard deviation (Pa)": (predicted, "p_std", largest),
+        "pressure, predicted (kPa)": (predicted, "p", limits),
+        "pressure, rhoCentralFoam (kPa)": (truth, "p", limits),
+        "error (kPa)": (predicted, "error", largest),
+        "standard deviation (kPa)": (predicted, "p_std", largest),
     }
+    bar = {"position_x": 0.2, "position_y": 0.04, "width": 0.6, "height": 0.1, "n_labels": 2, "fmt": "%.3g"}
     for place, (title, (grid, name, scale)) in enumerate(panels.items()):
         plotter.subplot(place // 2, place % 2)
-        plotter.add_mesh(grid.copy(), scalars=name, clim=scale, cmap="viridis", scalar_bar_args={"title": title})
+        shown = grid.copy()
+        shown.cell_data[title] = 1e-3 * shown.cell_data[name]
+        limits_here = [1e-3 * end for end in scale]
+        plotter.add_mesh(shown, scalars=title, clim=limits_here, cmap="viridis", scalar_bar_args={"title": title} | bar)
         plotter.view_xy()
-        plotter.camera.zoom(1.2)
+        plotter.camera.zoom(1.25)
+        plotter.camera.position = np.add(plotter.camera.position, (0.0, -0.06, 0.0))
+        plotter.camera.focal_point = np.add(plotter.camera.focal_point, (0.0, -0.06, 0.0))
     picture.parent.mkdir(parents=True, exist_ok=True)
     plotter.screenshot(picture)
 
