@@ -7,7 +7,7 @@ import pytest
 
 import layers
 import synthetic
-from sureflow.data.wall_layer import LANDMARKS, WallLayer, has_wall_layer, lines_of
+from sureflow.data.wall_layer import LANDMARKS, WallLayer, lines_of
 from sureflow.errors import SureflowError
 from sureflow.models import AlignedSettings, InterpolationSettings
 from sureflow.models.kernels import KERNELS, inverse_system
@@ -41,8 +41,6 @@ def test_the_layer_is_found_as_thick_as_it_was_made():
 
 
 def test_runs_without_a_layer_say_so():
-    assert not has_wall_layer(synthetic.runs())
-    assert not has_wall_layer(layers.runs(wall="adiabatic"))
     for runs in (synthetic.runs(), layers.runs(wall="adiabatic")):
         with pytest.raises(
             SureflowError, match="aligned needs velocity, density and temperature on lines normal to a wall"
@@ -50,17 +48,26 @@ def test_runs_without_a_layer_say_so():
             learn(runs, Specification(AlignedSettings()))
 
 
-def test_lines_that_are_not_normal_to_the_wall_are_none():
+def oblique_runs():
     runs = layers.runs()
     nodes = runs.geometry.nodes.reshape(layers.SHAPE[0] + 1, layers.SHAPE[1] + 1, 2)
     away = np.linalg.norm(nodes - nodes[:1], axis=2)[..., None]
     along = np.stack(
         [np.sin(np.linspace(0, np.pi / 2, layers.SHAPE[1] + 1)), np.cos(np.linspace(0, np.pi / 2, 6))], axis=-1
     )
-    oblique = replace(runs.geometry, nodes=(nodes + 2.0 * away * along).reshape(-1, 2))
-    assert lines_of(runs.geometry, runs.topology) is not None
-    assert lines_of(oblique, runs.topology) is None
-    assert WallLayer.of(replace(runs, geometry=oblique)) is None
+    return replace(runs, geometry=replace(runs.geometry, nodes=(nodes + 2.0 * away * along).reshape(-1, 2)))
+
+
+def test_lines_that_are_not_normal_to_the_wall_are_none():
+    for runs, normal in ((layers.runs(), True), (oblique_runs(), False)):
+        assert (lines_of(runs.geometry, runs.topology) is not None) == normal
+        assert (WallLayer.of(runs) is not None) == normal
+
+
+def test_without_such_lines_the_plain_model_is_compared_alone():
+    candidates = ComparisonSettings((InterpolationSettings(), AlignedSettings()))
+    found = compare(oblique_runs().select(FEW), candidates, ("freestream", "similarity"))
+    assert {row.model for row in found.candidates} == {"interpolation"}
 
 
 def test_it_passes_through_the_runs(model):

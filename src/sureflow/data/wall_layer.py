@@ -94,11 +94,6 @@ class WallLayer:
         return _held_back(np.array(found), self.rows[2])
 
 
-def has_wall_layer(runs: Runs) -> bool:
-    """Whether the runs may have a wall layer, judged without reading them."""
-    return _layer_similarity(runs.header, runs.topology) is not None
-
-
 def lines_of(geometry: Geometry, topology: Topology) -> Lines | None:
     """The lines of a plane block from its wall at row 0, or None where they are not normal to it."""
     assert topology.shape is not None

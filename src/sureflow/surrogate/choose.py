@@ -13,7 +13,7 @@ from jaxtyping import Float
 from sureflow.data.normalize import Standard
 from sureflow.data.runs import Runs
 from sureflow.data.scaling import SimilarityScaling
-from sureflow.data.wall_layer import has_wall_layer
+from sureflow.data.wall_layer import WallLayer
 from sureflow.errors import SureflowError
 from sureflow.models.contract import ModelSettings
 from sureflow.predictive import Predictive
@@ -167,7 +167,7 @@ def judged_at_once(model: ModelSettings) -> bool:
 def suits(model: ModelSettings, scaling: str, runs: Runs) -> bool:
     """Whether the runs have what the model needs; a wall layer is one of similarity."""
     needs = model.capabilities
-    if needs.needs_wall_layer and not (scaling == SimilarityScaling.name and has_wall_layer(runs)):
+    if needs.needs_wall_layer and (scaling != SimilarityScaling.name or WallLayer.of(runs) is None):
         return False
     return runs.topology.shape is not None or not needs.needs_structured_mesh
 
