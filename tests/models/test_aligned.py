@@ -11,7 +11,7 @@ from sureflow.data.wall_layer import LANDMARKS, WallLayer, lines_of
 from sureflow.errors import SureflowError
 from sureflow.models import AlignedSettings, InterpolationSettings
 from sureflow.models.kernels import KERNELS, inverse_system
-from sureflow.models.warps import _monotone, _taps
+from sureflow.models.warps import _taps, monotone
 from sureflow.surrogate.choose import compare
 from sureflow.surrogate.learning import learn
 from sureflow.surrogate.specification import ComparisonSettings, Specification
@@ -116,13 +116,13 @@ def test_temperature_and_density_in_the_layer_stay_positive(model):
     assert (found[:, 2:, :inside] > 0).all()
 
 
-def test_maps_are_monotone_and_that_to_oneself_is_none():
+def test_maps_aremonotone_and_that_to_oneself_is_none():
     rng = np.random.default_rng(0)
     given = np.array([-0.5, 1.0, 2.0, 5.0, 8.0, 16.0])
     found = np.column_stack([np.full(200, -0.5), np.sort(rng.uniform(0, 15, (200, 4)), axis=1), np.full(200, 16.0)])
-    rows = _monotone(given, found, np.linspace(-0.5, 16.0, 200))
+    rows = monotone(given, found, np.linspace(-0.5, 16.0, 200))
     assert (np.diff(rows, axis=1) >= -1e-12).all()
-    np.testing.assert_allclose(_monotone(given, given[None], np.arange(16.0))[0], np.arange(16.0), atol=1e-12)
+    np.testing.assert_allclose(monotone(given, given[None], np.arange(16.0))[0], np.arange(16.0), atol=1e-12)
 
 
 def test_values_between_levels_are_exact_for_cubics():

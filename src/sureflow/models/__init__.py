@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from sureflow.models.contract import MODELS, Capabilities, FittedModel, ModelSettings, View
 
 if TYPE_CHECKING:
-    from sureflow.models.aligned import AlignedSettings
+    from sureflow.models.aligned import AlignedSettings, ShockAlignedSettings
     from sureflow.models.deeponet import DeepONet, DeepONetSettings
     from sureflow.models.fno import FNO, FNOSettings
     from sureflow.models.interpolation import InterpolationSettings
@@ -33,6 +33,7 @@ __all__ = [
     "NeuralProcessSettings",
     "PodDeepONetSettings",
     "PodGPSettings",
+    "ShockAlignedSettings",
     "View",
 ]
 
@@ -51,6 +52,7 @@ LATER = {
     "NeuralProcessSettings": "neural_process",
     "PodDeepONetSettings": "pod_deeponet",
     "PodGPSettings": "pod_gp",
+    "ShockAlignedSettings": "aligned",
 }
 
 

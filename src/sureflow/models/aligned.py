@@ -1,4 +1,4 @@
-"""Interpolation of runs whose wall layers are brought to one thickness: for few runs, of flows along a cold wall."""
+"""Interpolation of runs whose wall layers, or wall layers and shocks, are brought to one place: for few runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -41,7 +41,9 @@ from sureflow.models.kernels import (
     terms,
     typical_power,
 )
+from sureflow.models.input_metric import learned_metric
 from sureflow.models.products import Rows, product, squares
+from sureflow.models.shock_frame import ShockFrame
 from sureflow.models.warps import COLUMNS, LayerWarp
 from sureflow.predictive import EPISTEMIC, Predictive
 from sureflow.runtime import one_blas_thread
@@ -57,15 +59,16 @@ class Aligned(FittedModel):
     """f(x) = sum_k w_k(x) S_k(x) g_k: every run is warped to the condition, and then the runs are interpolated.
 
     w are the weights of `Interpolation` with the cubic kernel, in learned scales. S_k(x) moves the values of run k along the
-    lines from the wall to the wall layer at x (`LayerWarp`), and nothing at x_k: the model passes through the runs. Bars are
-    those of `Interpolation`, from the errors at runs left out one at a time, warped as any condition is.
+    lines from the wall to the wall layer at x (`LayerWarp`), or to wall layer and shock (`ShockFrame`), and nothing at x_k:
+    the model passes through the runs. Bars are those of `Interpolation`, from the errors at runs left out one at a time,
+    warped as any condition is.
     """
 
     nodes: Float[np.ndarray, "run varying"]  # inputs times their scales
-    scales: Float[np.ndarray, " parameter"]  # 0 for parameters that are the same in all runs
+    scales: Float[np.ndarray, "parameter *varying"]  # or a matrix; 0 for parameters that are the same in all runs
     inverse: Float[np.ndarray, "row row"]
     residuals: Float[np.ndarray, "run variable point"]  # e_k sqrt((A^-1)_kk), in float32
-    warp: LayerWarp
+    warp: LayerWarp | ShockFrame
 
     def arrays(self) -> dict[str, np.ndarray]:
         arrays = {name: getattr(self, name) for name in OWN}
@@ -74,11 +77,12 @@ class Aligned(FittedModel):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        names = {*OWN, *(f"{WARP}{item.name}" for item in fields(LayerWarp))}
+        warp = ShockFrame if f"{WARP}shocks" in arrays else LayerWarp
+        names = {*OWN, *(f"{WARP}{item.name}" for item in fields(warp))}
         if names != set(arrays):
             raise SureflowError(f"an {cls.__name__} model has the arrays {sorted(names)}; found: {sorted(arrays)}")
         own = {name: arrays[name] for name in OWN}
-        return cls(**own, warp=LayerWarp(**{name.removeprefix(WARP): arrays[name] for name in names - {*OWN}}))
+        return cls(**own, warp=warp(**{name.removeprefix(WARP): arrays[name] for name in names - {*OWN}}))
 
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
         asked = self._used(inputs)
@@ -133,8 +137,9 @@ class Aligned(FittedModel):
         return typical_power(self.inverse[: len(self.nodes), : len(self.nodes)])
 
     def _used(self, inputs: Inputs) -> Float[np.ndarray, "case varying"]:
+        own = np.asarray(inputs, float)[:, :-COLUMNS]
         used = self.scales > 0
-        return np.asarray(inputs, float)[:, :-COLUMNS][:, used] * self.scales[used]
+        return own @ self.scales if self.scales.ndim == 2 else own[:, used] * self.scales[used]
 
     def _power(self, asked: Float[np.ndarray, "case varying"]) -> Float[np.ndarray, " case"]:
         return power_function(KERNEL, asked, self.nodes, self.inverse)
@@ -172,8 +177,36 @@ class AlignedSettings(ModelSettings):
         return Aligned(nodes, scales, inverse, _residuals(nodes, inverse, warp, view.fields), warp)
 
 
+@MODELS.add
+@settings
+class ShockAlignedSettings(ModelSettings):
+    """Wall layers and shocks, over inputs that are mixed as leaving runs out teaches: for bodies and meshes that vary."""
+
+    name: ClassVar[str] = "shock-aligned"
+    uq: ClassVar[str] = "loo"
+    capabilities: ClassVar[Capabilities] = AlignedSettings.capabilities
+    fitted: ClassVar[type[FittedModel]] = Aligned
+
+    @one_blas_thread()
+    def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> Aligned:
+        if view.layer is None or view.shape is None:
+            raise SureflowError(f"{self.name} needs runs with a wall layer: choose interpolation")
+        inputs = np.asarray(view.inputs, float)[:, :-COLUMNS]
+        require_enough_runs(inputs, self.name)
+        used = varying_parameters(inputs)
+        frame = ShockFrame.of(view, view.layer, view.shape)
+        metric = np.eye(inputs.shape[1])[:, used]
+        metric[used] = learned_metric(KERNEL, inputs[:, used], frame.seen)
+        nodes = inputs @ metric
+        inverse = inverse_system(KERNEL, nodes)
+        return Aligned(nodes, metric, inverse, _residuals(nodes, inverse, frame, view.fields), frame)
+
+
 def _residuals(
-    nodes: Float[np.ndarray, "run varying"], inverse: Float[np.ndarray, "row row"], warp: LayerWarp, fields: Fields
+    nodes: Float[np.ndarray, "run varying"],
+    inverse: Float[np.ndarray, "row row"],
+    warp: LayerWarp | ShockFrame,
+    fields: Fields,
 ) -> Fields:
     """What is missed at every run left out, over the power function there."""
     residuals, everyone = scratch.empty(fields.shape, np.float32), np.arange(len(fields))

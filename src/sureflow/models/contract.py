@@ -245,6 +245,7 @@ MODELS.later("interpolation", "sureflow.models.interpolation")
 MODELS.later("pod-gp", "sureflow.models.pod_gp")
 MODELS.later("pod-deeponet", "sureflow.models.pod_deeponet")
 MODELS.later("aligned", "sureflow.models.aligned")
+MODELS.later("shock-aligned", "sureflow.models.aligned")
 MODELS.later(NETWORKS_NAME, "sureflow.train.networks")
 MODELS.later("nbf", "sureflow.train.nbf")
 

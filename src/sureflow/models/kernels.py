@@ -130,8 +130,8 @@ def learned_scales(
     """
     from scipy.optimize import minimize  # not needed by who only predicts
 
-    used = _few(len(nodes))
-    nodes, roots = nodes[used], _roots(fields, used)
+    used = some_runs(len(nodes))
+    nodes, roots = nodes[used], roots_of(fields, used)
     if is_flat(nodes) or not roots.any():
         return np.ones(nodes.shape[1])
 
@@ -161,12 +161,12 @@ def typical_power(inner: Float[np.ndarray, "run run"]) -> float:
     return float(np.median(left_out_powers(inner)))
 
 
-def _few(n_runs: int) -> np.ndarray:
+def some_runs(n_runs: int) -> np.ndarray:
     """All runs, or evenly many of them."""
     return np.unique(np.linspace(0, n_runs - 1, min(n_runs, MOST_RUNS_TO_LEARN_FROM)).astype(int))
 
 
-def _roots(fields: Float[np.ndarray, "run variable point"], used: np.ndarray) -> Float[np.ndarray, "some root"]:
+def roots_of(fields: Float[np.ndarray, "run variable point"], used: np.ndarray) -> Float[np.ndarray, "some root"]:
     """A matrix B with B B^T the products of the fields, about their mean, with each other."""
     rows = fields.reshape(len(fields), -1)
     gram = np.zeros((len(used), len(used)))

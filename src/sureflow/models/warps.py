@@ -57,7 +57,7 @@ class LayerWarp:
         outer = scratch.empty((n_runs, shape[0] - first, n_variables, n_lines), np.float32)
         for run, values in enumerate(view.fields):
             rows = np.asarray(values, float).reshape(n_variables, *shape).swapaxes(0, 1)
-            inner[run], outer[run] = _layer_variables(rows[:n_inner], layer, *layers[run, -2:]), rows[first:]
+            inner[run], outer[run] = layer_variables(rows[:n_inner], layer, *layers[run, -2:]), rows[first:]
         columns = np.array([layer.density, layer.temperature])
         zero = np.asarray(layer.zero, float)
         return cls(layers[:, :-2], layers[:, -2:], inner, outer, np.array(layer.rows), columns, zero)
@@ -84,7 +84,7 @@ class LayerWarp:
     ) -> Float[np.ndarray, "variable point"]:
         used, (n_levels, n_variables, n_lines) = _heavy(weights), self.inner.shape[1:]
         layer = _warped(self._levels, weights[used], used, self._map(asked[:-2], used), n_levels)
-        layer = _fields_of_layer(
+        layer = fields_of_layer(
             layer.reshape(-1, n_variables, n_lines).astype(float), self.columns, self.zero, *asked[-2:]
         )
         first, n_inner = len(self._share) - len(outer), len(layer)
@@ -116,7 +116,7 @@ class LayerWarp:
         _, last, end = self.rows
         given = np.concatenate([[-0.5], landmarks, [end]])
         runs = np.column_stack([np.full(len(used), -0.5), self.landmarks[used], np.full(len(used), end)])
-        return _monotone(given, runs, np.arange(np.ceil(last)))
+        return monotone(given, runs, np.arange(np.ceil(last)))
 
     @property
     def _sizes(self) -> Float[np.ndarray, " variable"]:
@@ -143,7 +143,7 @@ class LayerWarp:
         return 1.0 - way**2 * (3.0 - 2.0 * way)
 
 
-def _layer_variables(
+def layer_variables(
     rows: Float[np.ndarray, "row variable line"], layer: LayerView, wall: float, hot: float
 ) -> Float[np.ndarray, "level variable line"]:
     """What is combined in the layer, at the wall and in the cells."""
@@ -157,7 +157,7 @@ def _layer_variables(
     return found
 
 
-def _fields_of_layer(
+def fields_of_layer(
     layer: Float[np.ndarray, "row variable line"],
     columns: Int[np.ndarray, " 2"],
     zero: Float[np.ndarray, " variable"],
@@ -222,7 +222,7 @@ def _warped(
     return csr_array((values.ravel(), columns.ravel(), start), shape=(n_rows, len(levels))) @ levels
 
 
-def _monotone(
+def monotone(
     given: Float[np.ndarray, " node"], found: Float[np.ndarray, "some node"], at: Float[np.ndarray, " row"]
 ) -> Float[np.ndarray, "some row"]:
     """Piecewise cubics through (given, found) at some places, monotone as the nodes are; they end with slope 1."""

@@ -1,0 +1,184 @@
+"""A frame that flows about bodies share: lines from the wall on which wall layers and shocks lie at the same places."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sureflow import scratch
+from sureflow.models.contract import LayerView, View
+from sureflow.models.products import product
+from sureflow.models.warps import COLUMNS, fields_of_layer, layer_variables, monotone
+
+FINENESS = 4  # places of the frame a row of the mesh, so that going there and back changes next to nothing
+# Shares of the way to the shock up to which what is combined is the wall layer's, and from which on it is the shock's.
+LAYER, SHOCK = 0.5, 0.7
+# The least distance between places that maps keep, in rows.
+LEAST_GAP = 0.05
+
+Lines = Float[np.ndarray, "*case line"]
+Fields = Float[np.ndarray, "variable point"]
+
+
+@dataclass(frozen=True)
+class ShockFrame:
+    """Runs in the frame, and the way from there to the mesh of any condition.
+
+    On every line a monotone map takes the landmarks of the wall layer, the shock and the ends to their mean places over the
+    runs, the same on every line. The landmarks of a condition are known beforehand, and its shock is interpolated from those of the runs.
+    Combined in the frame are the fields and, for the layer, (T - T_wall) / (T_0 - T_wall) and the logarithm of density times
+    temperature, as `LayerWarp` has it. What the way there and back loses of every run is kept and combined alike, so that
+    combinations pass through the runs.
+    """
+
+    landmarks: Float[np.ndarray, "run landmark"]
+    temperatures: Float[np.ndarray, "run 2"]  # of wall and stagnation, normalized
+    shocks: Float[np.ndarray, "run line"]  # rows
+    values: Float[np.ndarray, "run place variable line"]  # fields, then those of the layer, in float32
+    lost: Float[np.ndarray, "run variable point"]  # in float32
+    columns: Int[np.ndarray, " 2"]  # of density and temperature
+    zero: Float[np.ndarray, " variable"]
+
+    @classmethod
+    def of(cls, view: View, layer: LayerView, shape: tuple[int, ...]) -> Self:
+        layers, n_variables = np.asarray(view.inputs, float)[:, -COLUMNS:], len(view.names)
+        columns, zero = np.array([layer.density, layer.temperature]), np.asarray(layer.zero, float)
+        blocks = (np.asarray(run, float).reshape(n_variables, *shape) for run in view.fields)
+        shocks = np.stack([_shock_rows(*(block[columns] - zero[columns, None, None])) for block in blocks])
+        n_places = FINENESS * shape[0] + 1
+        values = scratch.empty((len(layers), n_places, n_variables + 2, shape[1]), np.float32)
+        lost = scratch.empty(view.fields.shape, np.float32)
+        frame = cls(layers[:, :-2], layers[:, -2:], shocks, values, lost, columns, zero)
+        for run, field in enumerate(view.fields):
+            rows = np.asarray(field, float).reshape(n_variables, *shape).swapaxes(0, 1)
+            levels = _levels(rows, layer, *layers[run, -2:])
+            values[run] = _between(levels, _with_wall(len(rows)), frame._rows(layers[run, :-2], shocks[run]))
+            lost[run] = field - frame._on_mesh(values[run].astype(float), shocks[run], layers[run])
+        return frame
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+    @cached_property
+    def layers(self) -> Float[np.ndarray, "run column"]:
+        """Those of the runs."""
+        return np.column_stack([self.landmarks, self.temperatures])
+
+    @property
+    def seen(self) -> Float[np.ndarray, "run variable value"]:
+        """What is interpolated in the frame, in units of the fields: the layer's variables up to half of the way to the shock."""
+        density, temperature = self.columns
+        seen, first = self.values[:, :, : len(self.zero)].copy(), int(LAYER * FINENESS * self.shocks.mean())
+        size = np.empty(2)
+        size[0] = seen[:, first, density].mean() - self.zero[density]
+        size[1] = np.mean(self.temperatures[:, 1] - self.temperatures[:, 0])
+        seen[:, :first, [density, temperature]] = self.values[:, :first, len(self.zero) :] * size[:, None]
+        return seen.swapaxes(1, 2).reshape(len(seen), len(self.zero), -1)
+
+    def combined(
+        self, weights: Float[np.ndarray, "case run"], asked: Float[np.ndarray, "case column"]
+    ) -> Iterator[Fields]:
+        """Sums of the runs with these weights, one after the other, on the meshes of conditions with these layers."""
+        n_runs, single = len(self.values), weights.astype(np.float32)
+        shocks = weights @ self.shocks
+        at_once = max(1, scratch.BLOCK // self.values[0].nbytes)
+        for start in range(0, len(weights), at_once):
+            some = slice(start, start + at_once)
+            values = product(single[some], self.values.reshape(n_runs, -1)).reshape(-1, *self.values.shape[1:])
+            lost = product(single[some], self.lost.reshape(n_runs, -1)).reshape(-1, *self.lost.shape[1:])
+            for one, rest, shock, layer in zip(values, lost, shocks[some], asked[some], strict=True):
+                yield self._on_mesh(one.astype(float), shock, layer) + rest
+
+    def _on_mesh(
+        self,
+        values: Float[np.ndarray, "place variable line"],
+        shock: Lines,
+        asked: Float[np.ndarray, " column"],
+    ) -> Fields:
+        """From the frame to the mesh."""
+        n_rows, n_variables = (len(values) - 1) // FINENESS, len(self.zero)
+        places = _inverse(self._rows(asked[:-2], shock), n_rows)
+        rows = _between(values, np.arange(len(values), dtype=float), places)
+        found, layer = rows[:, :n_variables], rows[:, :n_variables].copy()
+        layer[:, self.columns] = rows[:, n_variables:]
+        layer = fields_of_layer(layer, self.columns, self.zero, *asked[-2:])
+        way = np.clip((np.arange(n_rows)[:, None] / np.maximum(shock, 1.0) - LAYER) / (SHOCK - LAYER), 0.0, 1.0)
+        share = (1.0 - way**2 * (3.0 - 2.0 * way))[:, None]
+        return (share * layer + (1.0 - share) * found).swapaxes(0, 1).reshape(n_variables, -1)
+
+    def _rows(self, landmarks: Float[np.ndarray, " landmark"], shock: Lines) -> Float[np.ndarray, "place line"]:
+        """The rows of a mesh, as fractions, at the places of the frame."""
+        n_rows = (self.values.shape[1] - 1) // FINENESS
+        places = np.linspace(-0.5, n_rows - 0.5, self.values.shape[1])
+        return monotone(self._given, _nodes(landmarks, shock, n_rows), places).T
+
+    @cached_property
+    def _given(self) -> Float[np.ndarray, " node"]:
+        """Where the nodes of the maps lie in the frame, on every line."""
+        n_rows = (self.values.shape[1] - 1) // FINENESS
+        return _nodes(self.landmarks.mean(axis=0), self.shocks.mean(keepdims=True)[0], n_rows)[0]
+
+
+def _levels(
+    rows: Float[np.ndarray, "row variable line"], layer: LayerView, wall: float, hot: float
+) -> Float[np.ndarray, "level variable line"]:
+    """Fields and variables of the layer, at the wall and in the cells."""
+    of_layer = layer_variables(rows, layer, wall, hot)
+    columns = [layer.density, layer.temperature]
+    at_wall = fields_of_layer(of_layer[:1].copy(), np.array(columns), layer.zero, wall, hot)
+    return np.concatenate([np.concatenate([at_wall, rows]), of_layer[:, columns]], axis=1)
+
+
+def _shock_rows(density: Float[np.ndarray, "row line"], temperature: Float[np.ndarray, "row line"]) -> Lines:
+    """Where the pressure of every line has half risen, seen from outside."""
+    pressure = density * temperature
+    half = 0.5 * (pressure[-1] + pressure.max(axis=0))
+    row = np.minimum(len(pressure) - 1 - np.argmax((pressure >= half)[::-1], axis=0), len(pressure) - 2)
+    inner, outer = (np.take_along_axis(pressure, (row + step)[None], axis=0)[0] for step in (0, 1))
+    fall = inner - outer
+    return row + np.clip((inner - half) / np.where(fall > 0, fall, 1.0), 0.0, 1.0)
+
+
+def _nodes(landmarks: Float[np.ndarray, " landmark"], shock: Lines, n_rows: int) -> Float[np.ndarray, "line node"]:
+    """Wall, landmarks of the layer, shock and outer boundary on every line, in order, with room between them."""
+    shock = np.clip(shock, LEAST_GAP * (len(landmarks) + 1) - 0.5, n_rows - 0.5 - LEAST_GAP)
+    room = LEAST_GAP * np.arange(len(landmarks), 0, -1)
+    inside = np.minimum(landmarks, shock[:, None] - room)
+    inside = np.maximum(inside, -0.5 + LEAST_GAP * np.arange(1, len(landmarks) + 1))
+    ends = np.full((2, len(shock)), [[-0.5], [n_rows - 0.5]])
+    return np.column_stack([ends[0], inside, shock, ends[1]])
+
+
+def _inverse(rows: Float[np.ndarray, "place line"], n_rows: int) -> Float[np.ndarray, "row line"]:
+    """The places of the frame, as fractions, at the rows of the mesh."""
+    at, places = np.arange(n_rows, dtype=float), np.arange(len(rows), dtype=float)
+    return np.stack([np.interp(at, line, places) for line in rows.T], axis=1)
+
+
+def _with_wall(n_rows: int) -> Float[np.ndarray, " level"]:
+    """The rows of the wall and of the cells."""
+    return np.concatenate([[-0.5], np.arange(n_rows, dtype=float)])
+
+
+def _between(
+    values: Float[np.ndarray, "level variable line"],
+    levels: Float[np.ndarray, " level"],
+    at: Float[np.ndarray, "place line"],
+) -> Float[np.ndarray, "place variable line"]:
+    """Values between levels, line by line, by Hermite's cubics with central differences as slopes: smooth at the levels."""
+    slopes = np.gradient(values, levels, axis=0, edge_order=2)
+    piece = np.clip(np.searchsorted(levels, at, side="right") - 1, 0, len(levels) - 2)
+    size = levels[piece + 1] - levels[piece]
+    way = (at - levels[piece]) / size
+    found = np.zeros((len(at), *values.shape[1:]))
+    for of_value, of_slope, ahead in (
+        ((1.0 + 2.0 * way) * (1.0 - way) ** 2, way * (1.0 - way) ** 2 * size, 0),
+        (way**2 * (3.0 - 2.0 * way), way**2 * (way - 1.0) * size, 1),
+    ):
+        place = (piece + ahead)[:, None]
+        found += of_value[:, None] * np.take_along_axis(values, place, axis=0)
+        found += of_slope[:, None] * np.take_along_axis(slopes, place, axis=0)
+    return found
