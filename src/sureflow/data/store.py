@@ -75,8 +75,18 @@ def converged_runs(store: StoreReader) -> Runs:
     status = store.status()
     used = np.flatnonzero(status == Status.CONVERGED)
 
+    kept: dict[int, Geometry] = {}
+
     def geometry_of(case: int) -> Geometry:
-        return store.geometry(int(used[case]))
+        """Kept once it is read, as fields are: models, scalings and wall layers all ask for it."""
+        if case in kept:
+            return kept[case]
+        found = store.geometry(int(used[case]))
+        if len(used) * sum(array.nbytes for array in found.arrays()) <= scratch.IN_MEMORY:
+            for array in found.arrays():
+                array.flags.writeable = False
+            kept[case] = found
+        return found
 
     runs = Runs(
         header=store.header,
