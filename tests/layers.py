@@ -15,8 +15,11 @@ LENGTH = 1.0
 ROWS = (8.0, 12.0, 16.0)
 
 
-def view(inputs: np.ndarray) -> View:
-    """What a model of wall layers is given: u, v, density and temperature; the second input thickens the layer."""
+def view(inputs: np.ndarray, moves: float = 0.0) -> View:
+    """What a model of wall layers is given: u, v, density and temperature.
+
+    The second input thickens the layer. The mean of all moves the shock, by so many rows.
+    """
     n_runs = len(inputs)
     thickness = 4.0 * np.exp(0.3 * inputs[:, 1])
     landmarks = thickness[:, None] * np.array([0.25, 0.5, 1.0, 1.5]) - 0.5
@@ -25,7 +28,7 @@ def view(inputs: np.ndarray) -> View:
     eta = row / thickness[:, None, None]
     shape = np.tanh(2.0 * eta)
     temperature = wall[:, None, None] + shape * (hot - wall)[:, None, None]
-    behind = 0.5 * (1.0 - np.tanh(row - 20.0))
+    behind = 0.5 * (1.0 - np.tanh(row - (20.0 - moves * inputs.mean(axis=1))[:, None, None]))
     pressure = (1.0 + 0.1 * inputs[:, 0])[:, None, None] * (0.2 + behind * (1.0 - 0.3 * line))
     fields = np.stack([shape * line, 0.1 * shape, pressure / temperature, temperature], axis=1).reshape(n_runs, 4, -1)
     columns = np.column_stack([inputs, np.minimum(landmarks, 0.9 * ROWS[2]), wall, hot])

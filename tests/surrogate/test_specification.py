@@ -42,11 +42,13 @@ def test_nothing_given_compares_models_of_whole_fields():
     found = specification({})
     assert found == Specification()
     assert isinstance(found.model, ComparisonSettings)
-    assert [model.name for model in found.model.candidates] == ["aligned"] + ["interpolation"] * 3 + ["pod-gp"]
+    assert [model.name for model in found.model.candidates] == ["aligned", "shock-aligned"] + ["interpolation"] * 3 + [
+        "pod-gp"
+    ]
     assert (found.scaling, found.coordinates) == ("auto", "auto")
 
 
-@pytest.mark.parametrize("model", ["aligned"] + ["interpolation"] * 3 + ["pod-gp"])
+@pytest.mark.parametrize("model", ["aligned", "shock-aligned", "interpolation", "pod-gp"])
 def test_a_model_by_name(model):
     assert specification({"model": model}) == specification({"model": {"name": model}})
     assert specification({"model": model}).model.name == model

@@ -28,6 +28,7 @@ from sureflow.models.contract import (
     unheard,
 )
 from sureflow.models.contract import varying as varying_parameters
+from sureflow.models.input_metric import learned_metric
 from sureflow.models.kernels import (
     KERNELS,
     SCALE_BOUNDS,
@@ -41,7 +42,6 @@ from sureflow.models.kernels import (
     terms,
     typical_power,
 )
-from sureflow.models.input_metric import learned_metric
 from sureflow.models.products import Rows, product, squares
 from sureflow.models.shock_frame import ShockFrame
 from sureflow.models.warps import COLUMNS, LayerWarp
@@ -51,7 +51,7 @@ from sureflow.validation import settings
 
 KERNEL = KERNELS["cubic"]
 MOST_RUNS = 64  # that scales are learned from
-OWN, WARP = ("nodes", "scales", "inverse", "residuals"), "warp."  # names of arrays
+OWN, WARP = ("nodes", "scales", "mixture", "inverse", "residuals"), "warp."  # names of arrays
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class Aligned(FittedModel):
     """
 
     nodes: Float[np.ndarray, "run varying"]  # inputs times their scales
-    scales: Float[np.ndarray, "parameter *varying"]  # or a matrix; 0 for parameters that are the same in all runs
+    scales: Float[np.ndarray, " parameter"]  # 0 for parameters that are the same in all runs
+    mixture: Float[np.ndarray, "varying varying"]  # of the scaled inputs
     inverse: Float[np.ndarray, "row row"]
     residuals: Float[np.ndarray, "run variable point"]  # e_k sqrt((A^-1)_kk), in float32
     warp: LayerWarp | ShockFrame
@@ -77,6 +78,9 @@ class Aligned(FittedModel):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Models of earlier versions do not mix their inputs."""
+        if "nodes" in arrays and "mixture" not in arrays:
+            arrays = {**arrays, "mixture": np.eye(arrays["nodes"].shape[1])}
         warp = ShockFrame if f"{WARP}shocks" in arrays else LayerWarp
         names = {*OWN, *(f"{WARP}{item.name}" for item in fields(warp))}
         if names != set(arrays):
@@ -137,9 +141,8 @@ class Aligned(FittedModel):
         return typical_power(self.inverse[: len(self.nodes), : len(self.nodes)])
 
     def _used(self, inputs: Inputs) -> Float[np.ndarray, "case varying"]:
-        own = np.asarray(inputs, float)[:, :-COLUMNS]
         used = self.scales > 0
-        return own @ self.scales if self.scales.ndim == 2 else own[:, used] * self.scales[used]
+        return (np.asarray(inputs, float)[:, :-COLUMNS][:, used] * self.scales[used]) @ self.mixture
 
     def _power(self, asked: Float[np.ndarray, "case varying"]) -> Float[np.ndarray, " case"]:
         return power_function(KERNEL, asked, self.nodes, self.inverse)
@@ -174,7 +177,8 @@ class AlignedSettings(ModelSettings):
             scales[scales > 0] = _learned_scales(nodes, warp)
             nodes = nodes * scales[scales > 0]
         inverse = inverse_system(KERNEL, nodes)
-        return Aligned(nodes, scales, inverse, _residuals(nodes, inverse, warp, view.fields), warp)
+        mixture = np.eye(nodes.shape[1])
+        return Aligned(nodes, scales, mixture, inverse, _residuals(nodes, inverse, warp, view.fields), warp)
 
 
 @MODELS.add
@@ -195,11 +199,10 @@ class ShockAlignedSettings(ModelSettings):
         require_enough_runs(inputs, self.name)
         used = varying_parameters(inputs)
         frame = ShockFrame.of(view, view.layer, view.shape)
-        metric = np.eye(inputs.shape[1])[:, used]
-        metric[used] = learned_metric(KERNEL, inputs[:, used], frame.seen)
-        nodes = inputs @ metric
-        inverse = inverse_system(KERNEL, nodes)
-        return Aligned(nodes, metric, inverse, _residuals(nodes, inverse, frame, view.fields), frame)
+        mixture = learned_metric(KERNEL, inputs[:, used], frame.seen)
+        nodes = inputs[:, used] @ mixture
+        inverse, scales = inverse_system(KERNEL, nodes), used.astype(float)
+        return Aligned(nodes, scales, mixture, inverse, _residuals(nodes, inverse, frame, view.fields), frame)
 
 
 def _residuals(

@@ -28,16 +28,16 @@ class ShockFrame:
     """Runs in the frame, and the way from there to the mesh of any condition.
 
     On every line a monotone map takes the landmarks of the wall layer, the shock and the ends to their mean places over the
-    runs, the same on every line. The landmarks of a condition are known beforehand, and its shock is interpolated from those of the runs.
-    Combined in the frame are the fields and, for the layer, (T - T_wall) / (T_0 - T_wall) and the logarithm of density times
-    temperature, as `LayerWarp` has it. What the way there and back loses of every run is kept and combined alike, so that
-    combinations pass through the runs.
+    runs, the same on every line. The landmarks of a condition are known beforehand, and its shock is interpolated from those
+    of the runs. Combined in the frame are the fields and, for the layer, (T - T_wall) / (T_0 - T_wall) and the logarithm of
+    density times temperature, as `LayerWarp` has it. What the way there and back loses of every run is kept and combined
+    alike, so that combinations pass through the runs.
     """
 
     landmarks: Float[np.ndarray, "run landmark"]
     temperatures: Float[np.ndarray, "run 2"]  # of wall and stagnation, normalized
     shocks: Float[np.ndarray, "run line"]  # rows
-    values: Float[np.ndarray, "run place variable line"]  # fields, then those of the layer, in float32
+    values: Float[np.ndarray, "run place value line"]  # fields, then those of the layer, in float32
     lost: Float[np.ndarray, "run variable point"]  # in float32
     columns: Int[np.ndarray, " 2"]  # of density and temperature
     zero: Float[np.ndarray, " variable"]
@@ -94,7 +94,7 @@ class ShockFrame:
 
     def _on_mesh(
         self,
-        values: Float[np.ndarray, "place variable line"],
+        values: Float[np.ndarray, "place value line"],
         shock: Lines,
         asked: Float[np.ndarray, " column"],
     ) -> Fields:
@@ -124,7 +124,7 @@ class ShockFrame:
 
 def _levels(
     rows: Float[np.ndarray, "row variable line"], layer: LayerView, wall: float, hot: float
-) -> Float[np.ndarray, "level variable line"]:
+) -> Float[np.ndarray, "level value line"]:
     """Fields and variables of the layer, at the wall and in the cells."""
     of_layer = layer_variables(rows, layer, wall, hot)
     columns = [layer.density, layer.temperature]
@@ -164,10 +164,10 @@ def _with_wall(n_rows: int) -> Float[np.ndarray, " level"]:
 
 
 def _between(
-    values: Float[np.ndarray, "level variable line"],
+    values: Float[np.ndarray, "level value line"],
     levels: Float[np.ndarray, " level"],
     at: Float[np.ndarray, "place line"],
-) -> Float[np.ndarray, "place variable line"]:
+) -> Float[np.ndarray, "place value line"]:
     """Values between levels, line by line, by Hermite's cubics with central differences as slopes: smooth at the levels."""
     slopes = np.gradient(values, levels, axis=0, edge_order=2)
     piece = np.clip(np.searchsorted(levels, at, side="right") - 1, 0, len(levels) - 2)

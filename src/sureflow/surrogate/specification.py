@@ -38,10 +38,11 @@ FORMER_COORDINATES = {"xr": PHYSICAL}
 
 def _candidates() -> tuple[ModelSettings, ...]:
     """What is compared by default; made when it is asked for, since it takes a while to import."""
-    from sureflow.models import AlignedSettings, InterpolationSettings, PodGPSettings
+    from sureflow.models import AlignedSettings, InterpolationSettings, PodGPSettings, ShockAlignedSettings
 
     return (
         AlignedSettings(),
+        ShockAlignedSettings(),
         InterpolationSettings(),
         InterpolationSettings(scales="learned"),
         InterpolationSettings(kernel="matern", scales="learned"),
