@@ -6,11 +6,19 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import logsumexp, ndtr
 from jaxtyping import Array, Float
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from sureflow.heads.head import HEADS, Head, positive
 from sureflow.predictive import DISCREPANCY, Predictive
 from sureflow.validation import settings
+
+MOST_COMPONENTS = 20
+
+
+def _several(components: int) -> int:
+    if not 2 <= components <= MOST_COMPONENTS:
+        raise ValueError(f"choose from 2 to {MOST_COMPONENTS}; the head mve is one normal distribution")
+    return components
 
 
 @HEADS.add
@@ -24,7 +32,7 @@ class Mixture(Head):
 
     name: ClassVar[str] = "mixture"
     normal: ClassVar[bool] = False
-    components: Annotated[int, Field(ge=2, le=20)] = 3
+    components: Annotated[int, AfterValidator(_several)] = 3
     warm_up: Annotated[float, Field(ge=0, lt=1)] = 0.25
 
     @property
