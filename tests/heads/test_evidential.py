@@ -66,3 +66,13 @@ def test_explosions_are_counted():
     assert head.loss_parts(calm, truth, progress)["exploded"] == 0
     assert head.loss_parts(exploded, truth, progress)["exploded"] == 1
     assert "exploded" not in Evidential(explosion=0).loss_parts(calm, truth, progress)
+
+
+def test_more_degrees_of_freedom_keep_the_variance_finite():
+    """With 2 alpha = 4 or more, the variance is at most twice the square of the width of the Student t."""
+    output = jnp.array([0.0, -3.0, -3.0, 0.0])
+    v, excess, beta = (float(jax.nn.softplus(raw)) for raw in output[1:])
+    found = Evidential(fewest_degrees=4.0).predictive(output).std ** 2
+    np.testing.assert_allclose(found, beta / (1 + excess) * (1 + 1 / v), rtol=1e-4)
+    assert found <= 2 * beta * (1 + v) / (v * (2 + excess)) * 1.0001
+    assert Evidential().predictive(output).std ** 2 > 20 * found

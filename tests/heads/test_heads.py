@@ -17,7 +17,7 @@ INSTANCES = [
     MVE(warm_up=0, beta=0),
     Evidential(),
     Evidential(explosion=0),
-    Evidential(regularizer="standardized", recovery=0.1),
+    Evidential(regularizer="standardized", recovery=0.1, fewest_degrees=4.0),
     Mixture(),
     Mixture(5, 0),
 ]

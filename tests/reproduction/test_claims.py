@@ -71,9 +71,9 @@ def test_what_the_rows_do_not_answer_is_not_tested_and_says_what_it_needs():
     assert verdict("do not settle", as_printed()) is Outcome.UNTESTED
 
 
-def test_every_claim_is_tested_on_a_complete_study_but_for_lambda(study):
+def test_every_claim_is_tested_on_a_complete_study_but_for_what_other_methods_say(study):
     untested = [claim for claim, found in judge_all(study) if found.verdict is Outcome.UNTESTED]
-    assert untested == [claim("indifferent to its regularization")]
+    assert untested == [claim("indifferent to its regularization"), claim("account for nonlocal phenomena")]
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,24 @@ def test_lambda_is_read_from_the_settings(worst, expected, earlier):
         models.append({"label": label, **settings})
         row = {"domain": "in_domain", "region": "all", "variable": "mean", "mae": mae, "miscalibration": 0.3}
         rows.append({"label": label, "runs": 205, **row})
-    # Other test runs say nothing about lambda.
+    # Remedies and other test runs say nothing about lambda.
+    cured = {"name": "evidential", "regularization": 1.0, "fewest_degrees": 4.0}
+    models.append({"label": "evidential-cured", "model": {"name": "networks", "head": cured}})
+    rows.append(rows[0] | {"label": "evidential-cured", "mae": 9.0})
     models.append(models[0] | {"label": "evidential-split=1", "split_seed": 1})
     rows.append(rows[0] | {"label": "evidential-split=1", "mae": 9.0})
     findings = Findings(Results({"reproduction": "leon2023", "models": models}, {}, {}, rows))
     assert verdict("indifferent to its regularization", findings) is expected
+
+
+@pytest.mark.parametrize(("fno", "expected"), [(0.1, Outcome.HOLDS), (0.3, Outcome.FAILS)])
+def test_models_that_see_more_than_a_point_are_compared_with_one_that_does_not(fno, expected):
+    errors = {"nbf": 0.1, "pod-deeponet": 0.1, "fno": fno, "deeponet-body-fitted": 0.2}
+    rows = [
+        {"label": label, "runs": 205, "domain": domain, "region": region, "variable": "mean", "mae": mae}
+        for label, mae in errors.items()
+        for domain in ("in_domain", "out_of_domain")
+        for region in ("shock", "wall_layer")
+    ]
+    findings = Findings(Results({"reproduction": "leon2023", "models": []}, {}, {}, rows))
+    assert verdict("account for nonlocal phenomena", findings) is expected

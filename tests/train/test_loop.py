@@ -41,7 +41,7 @@ def train_sine(noise, head, members=1, epochs=120):
 
 @pytest.mark.parametrize(
     ("head", "own_parts"),
-    [(MVE(), {"variance"}), (Evidential(), {"regularizer", "exploded", "std"})],
+    [(MVE(), {"variance"}), (Evidential(), {"regularizer", "exploded", "std", "degrees"})],
     ids=["mve", "evidential"],
 )
 def test_a_known_noise_level_is_recovered(head, own_parts):

@@ -1,10 +1,10 @@
 """Deep evidential regression (Amini et al. 2020): the network gives a normal-inverse-gamma distribution."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
-from pydantic import NonNegativeFloat
+from pydantic import Field, NonNegativeFloat
 
 from sureflow.heads.head import HEADS, Head, positive
 from sureflow.predictive import DISCREPANCY, EPISTEMIC, Predictive
@@ -58,19 +58,23 @@ class Evidential(Head):
     divides the error by the width of the Student t (Meinert et al. 2023), so that it no longer pays to give up evidence where
     errors are large. `recovery` adds -recovery |w - gamma| log(exp(alpha - 1) - 1) (Ye et al. 2024), whose gradient does not
     vanish as alpha goes to 1; the logarithm is the network's own output, of which softplus makes alpha - 1.
+
+    The likelihood is that of a Student t with 2 alpha degrees of freedom. Where errors have heavy tails, as at a shock, it is
+    best with two or fewer, and the variance of such a distribution is infinite: `fewest_degrees` keeps more of them.
     """
 
     name: ClassVar[str] = "evidential"
     regularization: NonNegativeFloat = 1e-2
     regularizer: Literal["error", "standardized"] = "error"
     recovery: NonNegativeFloat = 0.0
+    fewest_degrees: Annotated[float, Field(ge=2)] = 2.0
     explosion: NonNegativeFloat = 10.0
     n_outputs: ClassVar[int] = 4
 
     def loss_parts(
         self, output: Float[Array, " output"], truth: Float[Array, ""], progress: Float[Array, ""]
     ) -> dict[str, Float[Array, ""]]:
-        gamma, v, excess, beta = _distribution(output)
+        gamma, v, excess, beta = self._distribution(output)
         alpha = 1 + excess
         nll = evidential_nll(gamma, v, alpha, beta, truth)
         error = jnp.abs(truth - gamma)
@@ -83,17 +87,18 @@ class Evidential(Head):
             "regularizer": regularizer,
             "squared_error": (gamma - truth) ** 2,
             "std": jnp.sqrt(total_variance),
+            "degrees": 2 * alpha,
         }
         if self.explosion:
             parts["exploded"] = (total_variance > self.explosion**2).astype(nll.dtype)
         return parts
 
     def predictive(self, output: Float[Array, " output"]) -> Predictive:
-        gamma, v, excess, beta = _distribution(output)
+        gamma, v, excess, beta = self._distribution(output)
         discrepancy = jnp.sqrt(beta / excess)
         return Predictive(gamma, {DISCREPANCY: discrepancy, EPISTEMIC: discrepancy / jnp.sqrt(v)})
 
-
-def _distribution(output: Float[Array, " output"]) -> tuple[Array, Array, Array, Array]:
-    """gamma, v, alpha - 1 and beta of the network's four numbers: in float32, alpha would swallow a small alpha - 1."""
-    return output[0], positive(output[1]), positive(output[2]), positive(output[3])
+    def _distribution(self, output: Float[Array, " output"]) -> tuple[Array, Array, Array, Array]:
+        """gamma, v, alpha - 1 and beta of the network's four numbers: in float32, alpha would swallow a small alpha - 1."""
+        fewest = 0.5 * self.fewest_degrees - 1
+        return output[0], positive(output[1]), fewest + positive(output[2]), positive(output[3])

@@ -150,7 +150,7 @@ class FNOSettings(NetworkSettings):
     """
 
     name: ClassVar[str] = "fno"
-    training: ClassVar[TrainSettings] = TrainSettings(epochs=100, batch=8, points_per_run="all", learning_rate=3e-3)
+    training: ClassVar[TrainSettings] = TrainSettings(epochs=40, batch=2, points_per_run="all", learning_rate=3e-3)
     capabilities: ClassVar[Capabilities] = Capabilities(resumes=True, needs_structured_mesh=True)
     whole_fields: ClassVar[bool] = True
     width: PositiveInt = 32

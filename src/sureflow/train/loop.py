@@ -20,9 +20,8 @@ from sureflow.models.network import NetworkSettings, Noise, map_networks, networ
 from sureflow.models.train_settings import TrainSettings
 from sureflow.train.batching import EpochOrder, TrainingView, runs_at_once, steps_per_epoch
 from sureflow.train.losses import field_losses, point_losses
+from sureflow.train.optimizers import ADAM, OPTIMIZERS
 from sureflow.train.recipe import Recipe
-
-ADAM = optax.scale_by_adam()
 
 # Share of the learning rate that is left, by how much of the training is done.
 SCHEDULES: dict[str, Callable[[Any], Any]] = {
@@ -94,7 +93,7 @@ def train_epoch(
     rates = Rates(train.learning_rate, train.weight_decay, train.epochs * n_steps, sampler.rate)
 
     def train_share(share: tuple[TrainState, UInt32[np.ndarray, "network 2"], Int[np.ndarray, " network"]]):
-        options = {"schedule": train.schedule, "batch": train.batch, "n_steps": n_steps}
+        options = {"optimizer": train.optimizer, "schedule": train.schedule, "batch": train.batch, "n_steps": n_steps}
         kinds = {"network": recipe.network, "head": recipe.head, "random": sampler.random}
         options["n_points"] = _points_per_run(view, recipe) if recipe.network.whole_fields else 1
         trained = _train_epoch(*share, view, epoch, rates, **kinds, **options)
@@ -125,16 +124,16 @@ class Rates(eqx.Module):
     dropout: float
 
 
-def adam_step(weights: Any, moments: Any, gradient: Any, rates: Rates, left: Any) -> tuple[Any, Any]:
-    """AdamW, with rates that are arguments of the program; `left` is the share of the learning rate that is left."""
-    direction, moments = ADAM.update(gradient, moments)
+def take_step(optimizer: str, weights: Any, moments: Any, gradient: Any, rates: Rates, left: Any) -> tuple[Any, Any]:
+    """With decoupled weight decay, and rates that are arguments of the program; `left` is the share of them that is left."""
+    direction, moments = OPTIMIZERS[optimizer](gradient, moments)
     rate = rates.learning_rate * left
     return jax.tree.map(lambda w, d: w - rate * (d + rates.weight_decay * w), weights, direction), moments
 
 
 @partial(
     jax.jit,
-    static_argnames=("network", "head", "random", "schedule", "batch", "n_steps", "n_points"),
+    static_argnames=("network", "head", "random", "optimizer", "schedule", "batch", "n_steps", "n_points"),
     donate_argnames="state",
 )
 def _train_epoch(
@@ -148,6 +147,7 @@ def _train_epoch(
     network: NetworkSettings,
     head: Head,
     random: bool,
+    optimizer: str,
     schedule: str,
     batch: int,
     n_steps: int,
@@ -174,7 +174,7 @@ def _train_epoch(
             weights, moments = carry
             progress = (epoch * n_steps + index) / rates.total_steps
             gradient, parts = jax.grad(loss, has_aux=True)(weights, index, progress)
-            return adam_step(weights, moments, gradient, rates, SCHEDULES[schedule](progress)), parts
+            return take_step(optimizer, weights, moments, gradient, rates, SCHEDULES[schedule](progress)), parts
 
         (weights, moments), parts = jax.lax.scan(step, (weights, moments), jnp.arange(n_steps))
         return weights, moments, jax.tree.map(lambda values: jnp.mean(values, axis=0), parts)

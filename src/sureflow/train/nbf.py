@@ -36,7 +36,8 @@ from sureflow.models.pod import PodBasis, pod
 from sureflow.models.train_settings import TrainSettings
 from sureflow.predictive import DISCREPANCY, EPISTEMIC, Predictive
 from sureflow.train.checkpoint import begin_or_go_on, keeping
-from sureflow.train.loop import ADAM, SCHEDULES, Rates, TrainState, adam_step, in_shares, network_seeds, train_epochs
+from sureflow.train.loop import SCHEDULES, Rates, TrainState, in_shares, network_seeds, take_step, train_epochs
+from sureflow.train.optimizers import ADAM
 from sureflow.train.tensors import from_tensors, to_tensors
 from sureflow.validation import settings, validated
 
@@ -148,7 +149,7 @@ class NBFSettings(ModelSettings):
         seeds = network_seeds(self.train.seed, self.members, 1)
         key_data = np.stack([seed.generate_state(2) for seed in seeds])
         rates = Rates(self.train.learning_rate, self.train.weight_decay, self.train.epochs * STEPS, 0.0)
-        schedule = self.train.schedule
+        how = {"optimizer": self.train.optimizer, "schedule": self.train.schedule}
         data = [jnp.asarray(values, jnp.float32) for values in (places, targets)]
         sizes = {"octaves": self.fourier_octaves, "batch": min(self.train.batch, len(places))}
 
@@ -162,7 +163,7 @@ class NBFSettings(ModelSettings):
 
         def one_epoch(state: TrainState, epoch: int):
             def share(part: Any) -> Any:
-                return jax.block_until_ready(_train_epoch(*part, *data, epoch, rates, **sizes, schedule=schedule))
+                return jax.block_until_ready(_train_epoch(*part, *data, epoch, rates, **sizes, **how))
 
             return in_shares(share, (state, key_data))
 
@@ -256,7 +257,7 @@ def _at(network: MLP, places: Float[Array, "point coordinate"], octaves: int) ->
     return jax.vmap(lambda x: network(fourier_features(x, octaves)))(places)
 
 
-@partial(jax.jit, static_argnames=("octaves", "batch", "schedule"), donate_argnames="state")
+@partial(jax.jit, static_argnames=("octaves", "batch", "optimizer", "schedule"), donate_argnames="state")
 def _train_epoch(
     state: TrainState,
     key_data: UInt32[Array, "member 2"],
@@ -267,6 +268,7 @@ def _train_epoch(
     *,
     octaves: int,
     batch: int,
+    optimizer: str,
     schedule: str,
 ) -> tuple[TrainState, dict[str, Float[Array, " member"]]]:
     """STEPS steps of every member's basis, each at a batch of points without repetition."""
@@ -282,7 +284,7 @@ def _train_epoch(
             weights, moments = carry
             value, gradient = jax.value_and_grad(loss)(weights, index)
             left = SCHEDULES[schedule]((epoch * STEPS + index) / rates.total_steps)
-            return adam_step(weights, moments, gradient, rates, left), value
+            return take_step(optimizer, weights, moments, gradient, rates, left), value
 
         (weights, moments), losses = jax.lax.scan(step, (weights, moments), jnp.arange(STEPS))
         return weights, moments, jnp.mean(losses)

@@ -172,4 +172,13 @@ CLAIMS = (
         criteria.lambda_matters_little,
         needs="evidential models with several λ, which the preset methods trains",
     ),
+    Claim(
+        "Models that account for nonlocal phenomena (NBFs, POD-DeepONets, FNOs) are worth further research, since errors sit "
+        "where the flow changes rapidly.",
+        "conclusion",
+        "each of the three errs less than a network for single points in the same coordinates and scaling, in the shock and in "
+        "the wall layer, in-domain and out-of-domain",
+        criteria.nonlocal_models_err_less,
+        needs="the three, and a body-fitted DeepONet; the preset methods has them",
+    ),
 )
