@@ -9,9 +9,11 @@ compared takes turns, since the machine's speed may change from one minute to th
     python -m venv torch-venv && torch-venv/bin/pip install torch==2.13.0 numpy neuraloperator==2.0.0
     python benchmarks/training.py --torch-python torch-venv/bin/python
     python benchmarks/training.py --only fno --torch-python torch-venv/bin/python
+    python benchmarks/training.py --only nbf
 
 FNOs are counted in runs of 64 x 64 points, by wall time and by processor time: beside other work on a machine, the ratio of
-the latter says more. Their work is that of all products, those with sines and cosines included.
+the latter says more. Their work is that of all products, those with sines and cosines included. Of NBFs it is the networks for
+the basis that are measured; the work of the optimizer, products of matrices as well, is counted.
 """
 
 import argparse
@@ -23,6 +25,8 @@ import statistics
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import jax
@@ -33,11 +37,14 @@ from rich.table import Table
 
 from sureflow.heads import Deterministic
 from sureflow.models import DeepONetSettings, FNOSettings
+from sureflow.models.features import n_fourier_features
 from sureflow.models.train_settings import TrainSettings
 from sureflow.samplers import Ensemble
 from sureflow.train.batching import TrainingView, steps_per_epoch
 from sureflow.train.loop import initial_state, train_epoch
+from sureflow.train.nbf import STEPS, NBFSettings
 from sureflow.train.networks import TrainedNetworks
+from sureflow.train.optimizers import ITERATIONS
 from sureflow.train.recipe import Recipe
 
 PAPER = DeepONetSettings(fourier_octaves=0)
@@ -151,6 +158,40 @@ def fno_table(arguments: argparse.Namespace) -> Table:
     return table
 
 
+NBF, FUNCTIONS = (
+    NBFSettings(members=2),
+    132,
+)  # of which a network gives as many as 32 modes and the mean have, of four fields
+
+
+def nbf_work() -> int:
+    """Floating-point operations of one step of a basis: the layers, and what makes their momentum orthogonal."""
+    inputs = n_fourier_features(2, NBF.fourier_octaves)
+    sizes = list(pairwise([inputs, *[NBF.basis_width] * NBF.basis_layers, FUNCTIONS]))
+    layers = 6 * NBF.train.batch * sum(a * b for a, b in sizes)
+    return layers + sum(2 * ITERATIONS * min(pair) ** 2 * (2 * max(pair) + min(pair)) for pair in sizes)
+
+
+def nbf_rate(repeats: int) -> float:
+    """Floating-point operations per second of the training of all members, median over epochs."""
+    rng = np.random.default_rng(0)
+    places, targets = rng.uniform(-1, 1, (CELLS**2, 2)), rng.standard_normal((CELLS**2, FUNCTIONS))
+    n_features, ends = n_fourier_features(2, NBF.fourier_octaves), []
+    train = replace(NBF.train, epochs=1 + repeats)
+    replace(NBF, train=train).train_basis(places, targets, n_features, lambda _: ends.append(time.perf_counter()), None)
+    return NBF.members * STEPS * nbf_work() / statistics.median(np.diff(ends))
+
+
+def nbf_table(arguments: argparse.Namespace) -> Table:
+    table = Table("what", "GFLOP/s", "GEMM GFLOP/s", "share of GEMM", title="Training of neural basis functions")
+    rates, gemms = zip(
+        *(beside_gemm(lambda: nbf_rate(arguments.repeats)) for _ in range(arguments.rounds)), strict=True
+    )
+    ours, gemm = statistics.median(rates), statistics.median(gemms)
+    table.add_row("sureflow, 2 members", f"{ours / 1e9:.0f}", f"{gemm / 1e9:.0f}", f"{ours / gemm:.0%}")
+    return table
+
+
 def prediction_seconds(points: int, members: int, repeats: int) -> float:
     """One condition, all members and variables, median."""
     view, plan = random_view(3, points), recipe(members, 512, 512)
@@ -258,12 +299,14 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=3, help="in which sureflow and PyTorch train in turn")
     parser.add_argument("--torch-python", type=Path, help="interpreter of an environment with torch==2.13.0")
-    parser.add_argument("--only", choices=["fno"], help="one table alone")
+    parser.add_argument("--only", choices=["fno", "nbf"], help="one table alone")
     parser.add_argument("--no-flow", dest="flow", action="store_false", help="leave out the flow solution")
     arguments = parser.parse_args()
     console = Console(width=120)
     console.print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, jax {jax.__version__}")
-    console.print(fno_table(arguments))
+    for name, make in (("fno", fno_table), ("nbf", nbf_table)):
+        if arguments.only in (None, name):
+            console.print(make(arguments))
     if arguments.only:
         return
     for make in (lambda: speed_table(arguments), lambda: prediction_table(arguments), scaling_table):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import kinds_of_runs
@@ -49,6 +50,22 @@ def test_a_model_folder_holds_what_it_should(run, runs, tmp_path):
     events = [json.loads(line) for line in (tmp_path / "model/events.jsonl").read_text().splitlines()]
     assert [event["epoch"] for event in events] == [1, 2, 3]
     assert json.loads((tmp_path / "model/provenance.json").read_text())["runs"]["train"] == 30
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [
+        ("fno", ["model.modes=2", "model.width=4", "model.layers=1", "members=2", "train.epochs=2"]),
+        ("nbf", ["model.members=2", "model.steps=20", "model.basis_width=8", "model.train.epochs=2"]),
+        ("neural-process", ["model.width=4", "model.layers=1", "train.epochs=2"]),
+    ],
+)
+def test_models_of_every_kind_are_trained_and_predict(run, runs, tmp_path, model, settings):
+    run("train", runs, "-o", "model", "--model", model, *(f"--set={setting}" for setting in settings))
+    assert len((tmp_path / "model/events.jsonl").read_text().splitlines()) == 2
+    trained = sureflow.load(tmp_path / "model")
+    assert trained.model_name == model
+    assert np.isfinite(trained.predict(angle=1.1, thickness=0.4).p_std).all()
 
 
 def test_the_resolved_experiment_trains_the_same_model(run, runs, model, tmp_path):

@@ -62,7 +62,7 @@ INSTANCES = {
         basis_width=32,
         basis_layers=2,
         fourier_octaves=2,
-        train=TrainSettings(epochs=6, batch=48, learning_rate=5e-3, weight_decay=0.0),
+        train=TrainSettings(epochs=6, batch=48, optimizer="muon", learning_rate=2e-2, weight_decay=0.0),
     ),
 }
 EPOCHS = [name for name, model in INSTANCES.items() if model.training is not None]

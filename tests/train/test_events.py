@@ -21,6 +21,11 @@ def test_a_line_an_epoch(tmp_path):
     assert lines[0]["loss"] == {"u1": 2.0, "T": 3.0}
 
 
+def test_networks_of_a_basis_report_for_all_variables(tmp_path):
+    jsonl_sink(tmp_path / "events.jsonl", NAMES)(EpochReport(0, {"loss": np.array([[1.0], [3.0]])}))
+    assert json.loads((tmp_path / "events.jsonl").read_text())["loss"] == {"all": 2.0}
+
+
 def test_a_resumed_training_replaces_the_epochs_it_does_again(tmp_path):
     path = tmp_path / "events.jsonl"
     first, resumed = jsonl_sink(path, NAMES), jsonl_sink(path, NAMES)

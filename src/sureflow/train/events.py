@@ -11,6 +11,7 @@ from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 from sureflow.models.contract import EpochReport
 
+ALL = "all"
 Sink = Callable[[EpochReport], None]
 
 
@@ -56,6 +57,9 @@ def explosion_warning(report: EpochReport, names: Sequence[str]) -> str | None:
 
 
 def _by_variable(report: EpochReport, names: Sequence[str]) -> dict[str, dict[str, float]]:
-    return {
-        part: dict(zip(names, map(float, values.mean(axis=0)), strict=True)) for part, values in report.parts.items()
-    }
+    """Means over members. Networks of a basis have no variables: what they report is for all of them."""
+    found = {}
+    for part, values in report.parts.items():
+        means = [float(value) for value in values.mean(axis=0)]
+        found[part] = dict(zip(names if len(means) == len(names) else [ALL], means, strict=True))
+    return found

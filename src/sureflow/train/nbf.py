@@ -43,6 +43,7 @@ from sureflow.validation import settings, validated
 
 STEPS = 100  # of an epoch
 BASIS = "basis."
+MEAN = 4.0  # how much more the mean counts than a mode: it is in every field, at its full size
 
 
 @dataclass(frozen=True)
@@ -113,9 +114,9 @@ class NBFSettings(ModelSettings):
     seed: NonNegativeInt = 0
     basis_width: PositiveInt = 256
     basis_layers: PositiveInt = 3
-    fourier_octaves: NonNegativeInt = 5
+    fourier_octaves: NonNegativeInt = 2
     train: TrainSettings = TrainSettings(
-        epochs=40, points_per_run="all", batch=1024, learning_rate=2e-3, weight_decay=0.0
+        epochs=40, points_per_run="all", batch=1024, optimizer="muon", learning_rate=6e-3, weight_decay=0.0
     )
 
     @property
@@ -140,12 +141,20 @@ class NBFSettings(ModelSettings):
         targets, amplitude = _targets(basis)
         n_features = n_fourier_features(places.shape[1], self.fourier_octaves)
         weights = _last_by_least_squares(
-            self._train(places, targets, n_features, progress, checkpoint), places, targets, self.fourier_octaves
+            self.train_basis(places, targets, n_features, progress, checkpoint), places, targets, self.fourier_octaves
         )
         fitted = NBF(weights, self.fourier_octaves, amplitude, np.zeros(len(view.names)), line, scale, trained)
         return replace(fitted, misfit=_misfit(fitted, basis, places))
 
-    def _train(self, places, targets, n_features: int, progress: Progress, checkpoint: Checkpoint | None) -> MLP:
+    def train_basis(
+        self,
+        places: Coordinates,
+        targets: np.ndarray,
+        n_features: int,
+        progress: Progress,
+        checkpoint: Checkpoint | None,
+    ) -> MLP:
+        """Networks of all members that give the targets at the places."""
         seeds = network_seeds(self.train.seed, self.members, 1)
         key_data = np.stack([seed.generate_state(2) for seed in seeds])
         rates = Rates(self.train.learning_rate, self.train.weight_decay, self.train.epochs * STEPS, 0.0)
@@ -204,6 +213,7 @@ def _targets(basis: PodBasis) -> tuple[Float[np.ndarray, "point function"], Floa
     size = np.sqrt(np.mean(functions**2, axis=(1, 2)))
     amplitude = size * np.concatenate([[1.0], basis.coefficients.std(axis=0)])
     weight = np.sqrt(amplitude / max(amplitude.max(), np.finfo(float).tiny))
+    weight[0] *= MEAN
     unit = np.where(size > 0, weight / np.where(size > 0, size, 1.0), 1.0)
     _, n_variables, n_points = functions.shape
     targets = (functions * unit[:, None, None]).transpose(2, 0, 1).reshape(n_points, -1)
