@@ -170,7 +170,13 @@ def thin(runs: Runs, points: int) -> Runs:
     geometry = Geometry(runs.geometry_of(0).points[kept])
     described = {name: places[kept] for name, places in runs.described.items()}
     return replace(
-        runs, fields=ArrayFields(fields), topology=Topology(), geometry=geometry, geometries=None, described=described
+        runs,
+        fields=ArrayFields(fields),
+        topology=Topology(),
+        geometry=geometry,
+        geometries=None,
+        described=described,
+        coarser=None,
     )
 
 

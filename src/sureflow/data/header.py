@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -159,6 +160,15 @@ class Header:
             pressure = gas.pressure(density, gas.energy_from_temperature(density, temperature))
         rows = np.column_stack([values["velocity"], np.asarray(pressure, float), temperature])
         return [FreeStream(*row) for row in rows.tolist()]
+
+    def ordered(self, other: "Header") -> "Header":
+        """The same with parameters and fields in the order of another header."""
+        parameters, fields = ({item.name: item for item in items} for items in (self.parameters, self.fields))
+        return replace(
+            self,
+            parameters=tuple(parameters[name] for name in other.parameter_names),
+            fields=tuple(fields[name] for name in other.names),
+        )
 
     def difference(self, other: "Header") -> str:
         """What first keeps other runs from joining these, or nothing."""

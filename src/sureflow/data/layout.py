@@ -19,6 +19,7 @@ from sureflow.validation import plain
 
 CELLS = ("connectivity", "offsets", "types")
 BODY_FITTED_ARRAY = "body_fitted"
+COARSER = "coarser"  # the store, in the store, of runs on a mesh of merged cells
 PATCH = "patch."  # what the names of arrays of patches begin with
 
 

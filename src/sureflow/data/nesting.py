@@ -1,10 +1,13 @@
 """Runs on nested meshes: every cell of the one is made of whole cells of the other."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 from jaxtyping import Float
 
 from sureflow.data.meshes import Geometry
 from sureflow.data.runs import Runs
+from sureflow.data.sources import FieldSource, Run
 from sureflow.errors import SureflowError
 from sureflow.physics.gases import Gas
 
@@ -73,6 +76,59 @@ def restricted_flow(
     u1, u2 = along / mass, out / mass
     inner = total / mass - 0.5 * (u1**2 + u2**2)
     return np.stack([u1, u2, density, np.asarray(gas.temperature(density, inner))])
+
+
+def require_levels(coarse: Runs, fine: Runs) -> None:
+    """Refuse runs that cannot be a coarser level of others."""
+    if set(coarse.parameter_names) != set(fine.parameter_names) or set(coarse.names) != set(fine.names):
+        raise SureflowError("levels must have the same parameters and fields")
+    if coarse.is_moving or fine.is_moving:
+        raise SureflowError("levels need runs that share one mesh, and the meshes of these move from run to run")
+    refinement(coarse, fine)
+
+
+def prolonged(coarse: Runs, fine: Runs) -> Runs:
+    """Coarse runs in the cells of the fine mesh, with the fields in their order."""
+    factor, shape = refinement(coarse, fine), coarse.topology.shape
+    assert shape is not None
+    ordered = coarse.ordered_like(coarse.header.ordered(fine.header))
+    header = replace(fine.header, numbers=())
+    fields = ProlongedFields(ordered.fields, (shape[0], shape[1]), factor)
+    return replace(
+        fine, header=header, parameters=ordered.parameters, fields=fields, numbers=None, own=None, coarser=None
+    )
+
+
+@dataclass(frozen=True)
+class ProlongedFields(FieldSource):
+    """Fields on finer cells: linear in the indices of the cells, and constant beyond the centers of the outermost.
+
+    So nothing leaves the range of its neighbors: what is positive stays so.
+    """
+
+    source: FieldSource
+    cells: tuple[int, int]
+    factor: int
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        cases, variables, points = self.source.shape
+        return cases, variables, points * self.factor**2
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.source.dtype
+
+    def __getitem__(self, case: int) -> Run:
+        block = np.asarray(self.source[case], float).reshape(-1, *self.cells)
+        down, along = (finer_cells(n, self.factor) for n in self.cells)
+        return (down @ block @ along.T).reshape(len(block), -1)
+
+
+def finer_cells(cells: int, factor: int) -> Float[np.ndarray, "fine coarse"]:
+    """Weights of coarse cells in fine ones, by linear interpolation between centers."""
+    places = np.clip((np.arange(factor * cells) + 0.5) / factor - 0.5, 0.0, cells - 1.0)
+    return np.maximum(0.0, 1.0 - np.abs(places[:, None] - np.arange(cells)))
 
 
 def merged(values: Block, factor: int) -> Float[np.ndarray, "variable coarse_j coarse_i"]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import xarray
 
 FEWEST_RUNS = 3
+SAME_CONDITION = 1e-9  # conditions that agree to this share of the ranges are one
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,6 +58,7 @@ class Runs:
     left_out: Mapping[str, int] = field(default_factory=dict)
     resampling: Resampling | None = None  # of runs that were computed on other meshes
     own: "Runs | None" = None  # the same runs at points of the meshes that they were computed on
+    coarser: "Runs | None" = None  # runs on a mesh of merged cells, at these conditions and others
 
     def __post_init__(self) -> None:
         require_consistent(self)
@@ -193,7 +195,7 @@ class Runs:
         return tuple(dict.fromkeys((PHYSICAL, *self.described, *structured)))
 
     def select(self, cases: Bool[np.ndarray, " case"] | Int[np.ndarray, " case"] | slice) -> "Runs":
-        """Some of the runs, by mask, numbers or slice."""
+        """Some of the runs, by mask, numbers or slice; coarser runs at the conditions of the others go with those."""
         try:
             chosen = np.arange(len(self))[cases]
         except IndexError:
@@ -201,6 +203,7 @@ class Runs:
                 f"{len(self)} runs are selected by a mask of that length or by numbers below it"
             ) from None
         geometries = self.geometries
+        others = np.setdiff1d(np.arange(len(self)), chosen)
         return replace(
             self,
             parameters=self.parameters[chosen],
@@ -208,7 +211,28 @@ class Runs:
             geometries=None if geometries is None else lambda case: geometries(int(chosen[case])),
             numbers=None if self.numbers is None else self.numbers[chosen],
             own=None if self.own is None else self.own.select(chosen),
+            coarser=None if self.coarser is None else self.coarser.without(self.parameters[others]),
         )
+
+    def without(self, conditions: Float[np.ndarray, "condition parameter"]) -> "Runs":
+        """The runs that are at none of these conditions."""
+        if not len(conditions) or not len(self):
+            return self
+        width = np.ptp(self.parameters, axis=0)
+        scale = np.where(width > 0, width, 1.0)
+        same = [(np.abs(conditions - own) <= SAME_CONDITION * scale).all(axis=1).any() for own in self.parameters]
+        return self.select(~np.array(same))
+
+    def with_coarser(self, runs: "Runs") -> "Runs":
+        """The same runs, with `runs` on a mesh of merged cells to learn from as well: see the model `levels`.
+
+        They are at the conditions of these runs and at others, and may have coarser ones themselves.
+        """
+        from sureflow.data.nesting import require_levels
+
+        require_levels(runs, self)
+        require_distinct(runs.parameters, runs.parameter_names)
+        return replace(self, coarser=runs)
 
     def split(self, test: float | int = 0.2, seed: int = 0) -> tuple["Runs", "Runs"]:
         """Training and test runs, drawn at random: `test` is a share of the runs, or a number of them."""
@@ -248,6 +272,7 @@ class Runs:
             numbers=np.concatenate(numbers) if numbers else None,
             left_out={},
             own=Runs.join([part.own for part in ordered if part.own]) if all(part.own for part in ordered) else None,
+            coarser=_joined_levels([part.coarser for part in ordered if part.coarser is not None]),
         )
         require_distinct(joined.parameters, joined.parameter_names)
         return joined
@@ -268,6 +293,7 @@ class Runs:
             fields=self.fields if in_order else OrderedFields(self.fields, by_field),
             numbers=None if self.numbers is None else self.numbers[:, order("numbers")],
             own=None if self.own is None else self.own.ordered_like(replace(header, location="points", numbers=())),
+            coarser=None if self.coarser is None else self.coarser.ordered_like(self.coarser.header.ordered(header)),
         )
 
     def free_streams(self, cases: Int[np.ndarray, " chosen"] | None = None) -> list[FreeStream] | None:
@@ -330,6 +356,8 @@ class Runs:
                 digest.update(_bytes(self.coordinates(kind, case)))
         for run in self.each():
             digest.update(_bytes(run))
+        if self.coarser is not None:
+            digest.update(self.coarser.checksum.encode())
         return digest.hexdigest()
 
     @property
@@ -348,12 +376,24 @@ class Runs:
             bounds = zip(names, self.parameters.min(axis=0), self.parameters.max(axis=0), strict=True)
             names = [f"{name} ({low:g}..{high:g})" for name, low, high in bounds]
         fields = ", ".join(f"{item.name} ({item.unit})" if item.unit else item.name for item in self.header.fields)
-        return f"{len(self)} runs over {', '.join(names)}: {fields} at {self.mesh_sentence}{left_out_clause(self.left_out)}"
+        coarser = f"; coarser: {self.coarser}" if self.coarser is not None else ""
+        left_out = left_out_clause(self.left_out)
+        return f"{len(self)} runs over {', '.join(names)}: {fields} at {self.mesh_sentence}{left_out}{coarser}"
 
     def _repr_html_(self) -> str:
         from sureflow.data.labels import runs_html
 
         return runs_html(self)
+
+
+def _joined_levels(parts: Sequence[Runs]) -> Runs | None:
+    """Coarser runs of several sets, which may share some: each condition once."""
+    if not parts:
+        return None
+    found = parts[0]
+    for part in parts[1:]:
+        found = Runs.join([found, part.without(found.parameters)])
+    return found
 
 
 def disagreement(one: Runs, other: Runs) -> str:

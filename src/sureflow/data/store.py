@@ -12,7 +12,7 @@ from jaxtyping import Int
 from sureflow import scratch
 from sureflow.data.checks import require_distinct
 from sureflow.data.disk import DamagedStoreError, explain_reading, explain_writing, read_marks, refuse_nameless
-from sureflow.data.layout import Contents
+from sureflow.data.layout import COARSER, Contents
 from sureflow.data.meshes import Geometry, Topology
 from sureflow.data.reader import StoreReader
 from sureflow.data.resampling import OwnValues, RunValues
@@ -67,7 +67,12 @@ def open_runs(path: str | Path) -> Runs:
     >>> import sureflow as sf
     >>> runs = sf.open_runs("runs.zarr")  # doctest: +SKIP
     """
-    return converged_runs(open_store(path))
+    path = Path(path)
+    runs = converged_runs(open_store(path))
+    if not (path / COARSER).exists():
+        return runs
+    coarser = open_runs(path / COARSER)
+    return runs.with_coarser(coarser) if len(coarser) else runs
 
 
 def converged_runs(store: StoreReader) -> Runs:
@@ -131,6 +136,8 @@ def write_runs(
             store.write(case, run.fields, run.numbers, Status.CONVERGED, run.geometry, run.own)
         if runs.resampling is not None:
             store.keep_resampling(runs.resampling)
+        if runs.coarser is not None:
+            write_runs(runs.coarser, making / COARSER, versions=versions)
         with explain_writing(path):
             put_in_place(making, path, overwrite=overwrite)
     except BaseException:
@@ -151,7 +158,19 @@ def add_runs(path: str | Path, runs: Runs) -> None:
     added = runs.ordered_like(there.header)
     added.require_finite()
     require_distinct(np.concatenate([store.parameters(), added.parameters]), added.parameter_names)
+    if runs.coarser is not None:
+        add_coarser(Path(path), runs.coarser)
     store.add(added.parameters, _each_run(added))
+
+
+def add_coarser(path: Path, runs: Runs) -> None:
+    """Add those runs of the coarser level that a store does not have yet."""
+    if not (path / COARSER).exists():
+        write_runs(runs, path / COARSER)
+        return
+    new = runs.without(open_store(path / COARSER).parameters())
+    if len(new):
+        add_runs(path / COARSER, new)
 
 
 def contents_of(runs: Runs, versions: Mapping[str, str]) -> Contents:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sureflow.models.deeponet import DeepONet, DeepONetSettings
     from sureflow.models.fno import FNO, FNOSettings
     from sureflow.models.interpolation import InterpolationSettings
+    from sureflow.models.levels import LevelsSettings
     from sureflow.models.network import NETWORKS, Network, NetworkSettings
     from sureflow.models.neural_process import NeuralProcess, NeuralProcessSettings
     from sureflow.models.pod_deeponet import PodDeepONetSettings
@@ -26,6 +27,7 @@ __all__ = [
     "FNOSettings",
     "FittedModel",
     "InterpolationSettings",
+    "LevelsSettings",
     "ModelSettings",
     "Network",
     "NetworkSettings",
@@ -45,6 +47,7 @@ LATER = {
     "FNO": "fno",
     "FNOSettings": "fno",
     "InterpolationSettings": "interpolation",
+    "LevelsSettings": "levels",
     "NETWORKS": "network",
     "Network": "network",
     "NetworkSettings": "network",

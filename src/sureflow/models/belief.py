@@ -27,6 +27,7 @@ class Process:
     noise: float
     size: Callable[[Inputs], Float[np.ndarray, " case"]]
     turn: Callable[[Rows], Rows] = lambda left: left  # from left to right, where they differ
+    level: int = 0  # the coarsest level whose runs tell it: 0 is the finest mesh, 1 the next coarser one
 
     def covariance(
         self, one: Float[np.ndarray, "one parameter"], other: Float[np.ndarray, "other parameter"]

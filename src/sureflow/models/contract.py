@@ -44,6 +44,7 @@ class View:
     topology: Topology = field(default_factory=Topology)
     shape: tuple[int, ...] | None = None
     layer: "LayerView | None" = None
+    coarser: "View | None" = None  # runs of a coarser mesh, in the cells of this one
 
     @property
     def sizes(self) -> "Sizes":
@@ -85,6 +86,7 @@ class Capabilities:
     anywhere: bool = False  # predicts at any coordinates, not at the points of the runs alone
     needs_structured_mesh: bool = False
     needs_wall_layer: bool = False  # on lines normal to a wall of known temperature, in a known gas
+    needs_levels: bool = False  # runs on a coarser mesh as well
 
 
 @dataclass(frozen=True)
@@ -246,6 +248,7 @@ MODELS.later("pod-gp", "sureflow.models.pod_gp")
 MODELS.later("pod-deeponet", "sureflow.models.pod_deeponet")
 MODELS.later("aligned", "sureflow.models.aligned")
 MODELS.later("shock-aligned", "sureflow.models.aligned")
+MODELS.later("levels", "sureflow.models.levels")
 MODELS.later(NETWORKS_NAME, "sureflow.train.networks")
 MODELS.later("nbf", "sureflow.train.nbf")
 

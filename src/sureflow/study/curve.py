@@ -15,8 +15,9 @@ TEST_SHARE = 0.2  # of the runs, where no split is given
 
 
 def curve_models() -> list[str]:
-    """The models that are quick enough to be fitted to many numbers of runs."""
-    return [name for name in MODELS if MODELS[name]().capabilities.refits_quickly]
+    """The models that are quick enough to be fitted to many numbers of runs, on one mesh."""
+    every = {name: MODELS[name]().capabilities for name in MODELS}
+    return [name for name, can in every.items() if can.refits_quickly and not can.needs_levels]
 
 
 def curve_settings(store: Path, models: Sequence[str], sizes: Sequence[int], split: str | None = None) -> StudySettings:

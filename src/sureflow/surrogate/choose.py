@@ -167,6 +167,8 @@ def judged_at_once(model: ModelSettings) -> bool:
 def suits(model: ModelSettings, scaling: str, runs: Runs) -> bool:
     """Whether the runs have what the model needs; a wall layer is one of similarity."""
     needs = model.capabilities
+    if needs.needs_levels and runs.coarser is None:
+        return False
     if needs.needs_wall_layer and (scaling != SimilarityScaling.name or WallLayer.of(runs) is None):
         return False
     return runs.topology.shape is not None or not needs.needs_structured_mesh

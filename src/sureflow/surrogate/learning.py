@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from sureflow.data.meshes import PHYSICAL
+from sureflow.data.nesting import prolonged
 from sureflow.data.normalize import Normalizer, normalized_fields
 from sureflow.data.runs import Runs, require_distinct
 from sureflow.data.scaling import POSITIVE_UNITS, Scaling, scaling_for
@@ -53,6 +54,8 @@ def fit_predictor(
         )
     if layer is not None:
         view = with_layer(view, runs, scaling, normalizer, layer)
+    if model.capabilities.needs_levels:
+        view = replace(view, coarser=_coarser(runs, runs.coarser, spec, scaling, normalizer, layer))
     checkpoint = None
     if folder is not None and model.capabilities.resumes:
         checkpoint = Checkpoint(folder / CHECKPOINT, fingerprint(runs, spec))
@@ -60,6 +63,23 @@ def fit_predictor(
     # As a loaded model has them: the same arrays give the same bits.
     fitted = model.restore(fitted.arrays(), view.sizes)
     return Predictor(spec, fitted, space, scaling, normalizer, layer, _floors(view, runs.units, normalizer))
+
+
+def _coarser(
+    runs: Runs,
+    below: Runs | None,
+    spec: Specification,
+    scaling: Scaling,
+    normalizer: Normalizer,
+    layer: WallLayer | None,
+) -> View | None:
+    """Runs of the coarser levels, as a model of the finest one learns from them."""
+    if below is None:
+        return None
+    there = prolonged(below, runs)
+    view = view_of(there, scaling, normalizer, spec.seen_coordinates)
+    view = view if layer is None else with_layer(view, there, scaling, normalizer, layer)
+    return replace(view, coarser=_coarser(runs, below.coarser, spec, scaling, normalizer, layer))
 
 
 def _floors(view: View, units: tuple[str, ...], normalizer: Normalizer) -> tuple[float | None, ...]:

@@ -38,7 +38,13 @@ FORMER_COORDINATES = {"xr": PHYSICAL}
 
 def _candidates() -> tuple[ModelSettings, ...]:
     """What is compared by default; made when it is asked for, since it takes a while to import."""
-    from sureflow.models import AlignedSettings, InterpolationSettings, PodGPSettings, ShockAlignedSettings
+    from sureflow.models import (
+        AlignedSettings,
+        InterpolationSettings,
+        LevelsSettings,
+        PodGPSettings,
+        ShockAlignedSettings,
+    )
 
     return (
         AlignedSettings(),
@@ -47,6 +53,8 @@ def _candidates() -> tuple[ModelSettings, ...]:
         InterpolationSettings(scales="learned"),
         InterpolationSettings(kernel="matern", scales="learned"),
         PodGPSettings(),
+        LevelsSettings(),
+        LevelsSettings(coarse=AlignedSettings()),
     )
 
 
