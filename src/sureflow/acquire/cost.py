@@ -15,11 +15,12 @@ STEPS, SECONDS = "steps", "seconds"
 
 @dataclass(frozen=True)
 class RunCosts:
-    """Steps of runs by condition; seconds a step where times were recorded."""
+    """Steps of runs by condition; seconds a step where times were recorded, and how many cells a step is taken in."""
 
     conditions: Conditions
     steps: Float[np.ndarray, " run"]
     seconds_per_step: float | None = None
+    cells: int = 1
 
     @classmethod
     def of(cls, runs: Runs, seconds: Float[np.ndarray, " run"] | None = None) -> "RunCosts | None":
@@ -31,7 +32,13 @@ class RunCosts:
         pace = None
         if seconds is not None and np.isfinite(seconds).any() and (steps > 0).all():
             pace = float(np.nanmedian(seconds / steps))
-        return cls(runs.parameters, np.maximum(steps, 1.0), pace)
+        return cls(runs.parameters, np.maximum(steps, 1.0), pace, runs.n_points)
+
+    def work(self, conditions: Conditions, *, timed: bool) -> Float[np.ndarray, " case"]:
+        """Expected seconds, or else steps times cells: what compares runs on different meshes."""
+        pace = self.seconds_per_step if timed else float(self.cells)
+        assert pace is not None
+        return pace * self.expected_steps(conditions)
 
     def expected_steps(self, conditions: Conditions) -> Float[np.ndarray, " case"]:
         """The geometric mean of the runs nearest to each condition, with weights 1 / distance^2."""

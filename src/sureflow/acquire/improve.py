@@ -15,12 +15,13 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from sureflow.acquire.criteria import CRITERIA, Criterion, SpaceFilling
 from sureflow.acquire.criteria.largest_bar import MEAN, aggregated_bars
-from sureflow.acquire.proposals import make_proposal
-from sureflow.acquire.records import failed_conditions, recorded_costs
+from sureflow.acquire.proposals import LEVEL, make_proposal
+from sureflow.acquire.records import failed_conditions, level_records, recorded_costs
 from sureflow.acquire.region import Region, UseSettings, region_of
 from sureflow.campaign.contents import follow_up
 from sureflow.campaign.continuation import Computed
-from sureflow.campaign.run import Case, Workers, run_campaign, solve_case
+from sureflow.campaign.run import Case, Workers, run_levels, solve_case
+from sureflow.data.layout import COARSER
 from sureflow.data.schema import Status
 from sureflow.data.store import open_runs, open_store
 from sureflow.errors import Exists, SureflowError
@@ -50,6 +51,7 @@ class Goal:
     most_runs: NonNegativeInt | None = None
     most_seconds: Annotated[float, Field(ge=0)] | None = None
     batch: PositiveInt = 1
+    levels: bool = False  # whether the mesh of each run is chosen as well
     criterion: Annotated[Criterion, CRITERIA] = SpaceFilling()
     region: UseSettings = UseSettings()
     model: Any = "interpolation"
@@ -74,6 +76,7 @@ class Round:
     largest_bar: float
     model: str
     proposed: list[list[float]] = field(default_factory=list)
+    levels: list[int] = field(default_factory=list)  # of what is proposed, where the mesh is chosen as well
     ended: str = ""
 
 
@@ -97,7 +100,8 @@ def improve(
         while not (rounds and rounds[-1].ended):
             if rounds and rounds[-1].proposed:
                 began = time.monotonic()
-                run_campaign(store, follow_up(store, rounds[-1].proposed), workers, solve=solve)
+                campaign = follow_up(store, rounds[-1].proposed, rounds[-1].levels)
+                run_levels(store, campaign, workers, solve=solve)
                 seconds += time.monotonic() - began
             rounds.append(_look(store, folder, goal, round(seconds, 3)))
             _write(folder, rounds)
@@ -112,9 +116,15 @@ def _look(store: Path, folder: Path, goal: Goal, seconds: float) -> Round:
     save(surrogate, folder / MODEL, overwrite=True)
     region = region_of(surrogate.header, surrogate.domain.parameters.copy(), goal.region)
     bars = aggregated_bars(surrogate, region.draw(LOOKED_AT, goal.seed + 2), goal.of)
-    spent = int((open_store(store).status() != Status.TO_DO).sum())
+    spent = _spent(store)
     found = Round(len(runs), spent, seconds, float(bars.mean()), float(bars.max()), surrogate.model_name)
     return _decided(found, goal, store, surrogate, region)
+
+
+def _spent(store: Path) -> int:
+    """Runs that were paid for, on all levels."""
+    own = int((open_store(store).status() != Status.TO_DO).sum())
+    return own + (_spent(store / COARSER) if (store / COARSER).exists() else 0)
 
 
 def _decided(found: Round, goal: Goal, store: Path, surrogate: Surrogate, region: Region) -> Round:
@@ -137,10 +147,11 @@ def _decided(found: Round, goal: Goal, store: Path, surrogate: Surrogate, region
         region=region,
         avoid=failed_conditions(store),
         costs=recorded_costs(store),
+        levels=level_records(store) if goal.levels else (),
         seed=goal.seed,
     )
     proposed = proposal.table[list(surrogate.parameter_names)].to_numpy(float).tolist()
-    return replace(found, proposed=proposed)
+    return replace(found, proposed=proposed, levels=proposal.table[LEVEL].tolist() if goal.levels else [])
 
 
 def read_rounds(folder: Path) -> list[Round]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sureflow.acquire.proposals import LEVEL
 from sureflow.campaign.contents import follow_up
 from sureflow.errors import Exists, SureflowError
 from sureflow.files import write_atomically
@@ -33,6 +34,7 @@ def proposal_writer(
 
     def write(table: "pandas.DataFrame", parameters: int) -> None:
         rows = [tuple(row) for row in table.iloc[:, :parameters].to_numpy(float).tolist()]
-        write_atomically(path, to_toml(follow_up(store, rows)).encode())
+        levels = table[LEVEL].tolist() if LEVEL in table else ()
+        write_atomically(path, to_toml(follow_up(store, rows, levels)).encode())
 
     return write

@@ -1,6 +1,6 @@
 """Conditions for the next runs: those that a criterion expects to gain most, in the region of use."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,9 @@ from pydantic_core import PydanticCustomError
 from scipy.spatial import KDTree
 
 from sureflow.acquire.cost import SECONDS, STEPS, RunCosts
-from sureflow.acquire.criteria import CRITERIA, Criterion, Task
+from sureflow.acquire.criteria import CRITERIA, Criterion, IntegratedVariance, Task
 from sureflow.acquire.criteria.largest_bar import aggregated_bars
+from sureflow.acquire.mesh_levels import LevelCandidates, MeshLevel, levels_of, require_several
 from sureflow.acquire.region import Region, UseSettings, read_use, region_of
 from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
@@ -30,6 +31,7 @@ USES = 1 << 8
 SAME = 1e-6
 # And closer to one that failed: its neighbors would fail as well.
 TOO_CLOSE_TO_FAILED = 0.05
+LEVEL = "level"  # a column of the table
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ def propose(
     candidates: Any = None,
     avoid: Any = None,
     per_cost: bool = False,
+    levels: bool = False,
     seed: int = 0,
 ) -> "pandas.DataFrame":
     """The next `count` runs to compute, in this order: a row a run, with its parameters and what it is expected to gain.
@@ -66,6 +69,8 @@ def propose(
     `distance` is that to the nearest run as the model sees it. `mean_std` is the standard deviation that the model expects,
     in standard deviations of the training fields, averaged over points and fields; it is missing where the model has no
     bars. With `runs` that have a number called steps, `steps` are those expected; with `per_cost` gains are divided by them.
+    With `levels`, a model of levels and its `runs`, the mesh of each run is chosen as well, by gain over steps times cells:
+    `level` is 0 for the finest mesh, and a run on it comes with those on the coarser ones.
 
     >>> import numpy as np, sureflow as sf
     >>> x, angle = np.linspace(0, 1, 50)[:, None], np.array([0.0, 1.0, 2.0, 3.0, 7.0, 8.0])
@@ -86,8 +91,15 @@ def propose(
         avoid=None if avoid is None else np.asarray(avoid, float),
         costs=costs,
         per_cost=per_cost,
+        levels=levels_of(_required(runs)) if levels else (),
         seed=seed,
     ).table
+
+
+def _required(runs: Runs | None) -> Runs:
+    if runs is None:
+        raise SureflowError("levels are chosen by their cost: give the runs")
+    return runs
 
 
 @one_blas_thread()
@@ -101,22 +113,61 @@ def make_proposal(
     avoid: Conditions | None = None,
     costs: RunCosts | None = None,
     per_cost: bool = False,
+    levels: Sequence[MeshLevel] = (),
     seed: int = 0,
 ) -> Proposal:
     """As `propose`, from settled settings, and with all that a picture needs."""
     if count < 1:
         raise SureflowError(f"count={count} must be at least 1")
     found = region.draw(CANDIDATES, seed) if candidates is None else _given(candidates, region)
+    uses = region.draw(USES, seed + 1)
+    if levels:
+        return _on_levels(model, count, criterion, region, found, uses, levels)
     found = found[_is_open(found, model.domain.parameters, avoid, region)]
+    _require_candidates(found)
+    task = Task(model, found, uses)
+    weight = None if costs is None or not per_cost else costs.expected_steps(found)
+    chosen, gains, before = greedy(criterion, task, count, weight)
+    return Proposal(_table(task, chosen, gains, costs), found, before, criterion, region)
+
+
+def _on_levels(
+    model: Surrogate,
+    count: int,
+    criterion: Criterion,
+    region: Region,
+    found: Conditions,
+    uses: Conditions,
+    levels: Sequence[MeshLevel],
+) -> Proposal:
+    """The mesh of every run is chosen too, by its gain over its cost."""
+    if not criterion.knows_levels:
+        raise SureflowError(
+            f"the criterion {criterion.name} does not tell meshes apart: choose {IntegratedVariance.name} for levels"
+        )
+    belief = model.predictor.fitted.belief()
+    require_several(levels, 0 if belief is None else max(process.level for process in belief.processes))
+    is_open = [_is_open(found, one.costs.conditions, one.failed, region) for one in levels]
+    candidates = LevelCandidates.of(found, is_open, levels)
+    _require_candidates(candidates.conditions)
+    task = Task(model, candidates.conditions, uses, candidates.level)
+    chosen, gains, before = greedy(criterion, task, count, candidates.cost)
+    table = _table(task, chosen, gains, None)
+    table.insert(len(region.names), LEVEL, candidates.level[chosen])
+    of_each = [levels[level].costs for level in candidates.level[chosen]]
+    rows = candidates.conditions[chosen]
+    table[STEPS] = [float(np.round(one.expected_steps(row[None])[0])) for one, row in zip(of_each, rows, strict=True)]
+    if all(one.costs.seconds_per_step is not None for one in levels):
+        table[SECONDS] = candidates.cost[chosen]
+    return Proposal(table, candidates.conditions, before / candidates.cost, criterion, region)
+
+
+def _require_candidates(found: Conditions) -> None:
     if not len(found):
         raise SureflowError(
             "no candidates are left: every condition of the region of use has been computed, or has failed nearby; "
             "choose a larger region, or allow conditions that failed"
         )
-    task = Task(model, found, region.draw(USES, seed + 1))
-    weight = None if costs is None or not per_cost else costs.expected_steps(found)
-    chosen, gains, before = greedy(criterion, task, count, weight)
-    return Proposal(_table(task, chosen, gains, costs), found, before, criterion, region)
 
 
 def greedy(

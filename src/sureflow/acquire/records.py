@@ -6,11 +6,28 @@ import numpy as np
 from jaxtyping import Float
 
 from sureflow.acquire.cost import SECONDS, RunCosts
+from sureflow.acquire.mesh_levels import MeshLevel
 from sureflow.campaign.run import provenance_path, read_jobs
+from sureflow.data.layout import COARSER
 from sureflow.data.schema import Status
 from sureflow.data.store import converged_runs, open_store
+from sureflow.errors import SureflowError
 
 Conditions = Float[np.ndarray, "_ parameter"]
+
+
+def level_records(path: Path) -> tuple[MeshLevel, ...]:
+    """The levels of a store, the finest first."""
+    found: list[MeshLevel] = []
+    while path.exists():
+        costs = recorded_costs(path)
+        if costs is None:
+            raise SureflowError(
+                f"{path} has no converged runs with a number called steps, and levels are chosen by their cost"
+            )
+        found.append(MeshLevel(costs, failed_conditions(path)))
+        path = path / COARSER
+    return tuple(found)
 
 
 def failed_conditions(path: Path) -> Conditions:

@@ -34,6 +34,8 @@ class Campaign:
 
     With `meshes = "shared"` all runs have one mesh, fitted to the lowest Mach number; with "fitted" each has its own, fitted
     to its body and Mach number, of one topology. By default the mesh is shared unless the body varies.
+
+    Parts of the conditions may be of coarser levels. `rows` are those of the finest; see `at_level` for the others.
     """
 
     conditions: tuple[Conditions, ...]
@@ -48,10 +50,15 @@ class Campaign:
 
     def __post_init__(self) -> None:
         rows = self.rows()
-        if not rows:
+        if not self.conditions:
             raise SureflowError("conditions: give at least one Mach number and one altitude")
         for row in rows:
             self.setup(row)  # refuses what is outside the envelope
+        for level in self.levels:
+            if level:
+                self.at_level(level)  # refuses cells that cannot be merged
+        if not rows:
+            return
         if self.meshes == "fitted":
             return
         if set(BODY) & set(self.parameter_names):
@@ -90,7 +97,7 @@ class Campaign:
         common |= {"wall_kind": float(WALL_KINDS.index(self.wall.kind))}
         found: dict[tuple[float, ...], str] = {}
         for part in self.conditions:
-            for row in part.rows():
+            for row in part.rows() if part.level == 0 else ():
                 found.setdefault(tuple((common | row)[name] for name in self.parameter_names), part.name)
         return found
 
@@ -114,6 +121,22 @@ class Campaign:
         temperature = values.get("wall_temperature", self.wall.temperature)
         kind = WALL_KINDS[int(values["wall_kind"])] if "wall_kind" in values else self.wall.kind
         return RunSetup(condition, body, Wall(kind, temperature))
+
+    @property
+    def levels(self) -> list[int]:
+        """How often cells are merged in the meshes that have runs, the finest first: [0] of a campaign on one mesh."""
+        own = {part.level for part in self.conditions}
+        return [*range(min(own), max(own) + 1)]
+
+    def at_level(self, level: int) -> Self:
+        """The campaign on the mesh whose cells are merged so often: its own conditions, and those of all finer levels.
+
+        What differs between two levels is seen where both were computed, and the coarser runs are the cheaper ones.
+        """
+        if level == 0:
+            return replace(self, conditions=tuple(part for part in self.conditions if part.level == 0))
+        there = tuple(replace(part, level=0) for part in self.conditions if part.level <= level)
+        return replace(self, conditions=there).refined(0.5**level)
 
     def refined(self, factor: float) -> Self:
         """The same campaign with so many times as many cells in each direction, on a mesh that is nested with its own."""

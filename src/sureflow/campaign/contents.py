@@ -104,17 +104,22 @@ def mesh_of_store(store: RunStore, campaign: Campaign) -> FlowMesh:
     return ours
 
 
-def follow_up(path: Path, conditions: Sequence[Sequence[float]]) -> Campaign:
+def follow_up(path: Path, conditions: Sequence[Sequence[float]], levels: Sequence[int] = ()) -> Campaign:
     """A campaign of further conditions, each a row of the store's parameters, with all the settings that made a store.
 
-    `run_campaign` with the same path adds them to that store.
+    `run_campaign` with the same path adds them to that store. `levels` say on which mesh each is computed.
     """
     header = RunStore.open(path).header
     made_by, mesh = header.made_by, header.made_by.get("mesh")
     if not mesh or "scheme" not in made_by or list(mesh)[:3] != ["body", "settings", "axisymmetric"]:
         raise SureflowError(f"{path} was not made by a campaign, so that its settings are unknown")
+    at = list(levels) or [0] * len(conditions)
+    rows = {level: [row for row, own in zip(conditions, at, strict=True) if own == level] for level in sorted({*at})}
     values = {
-        "conditions": [{"cases": [_case(header.parameter_names, row) for row in conditions]}],
+        "conditions": [
+            {"cases": [_case(header.parameter_names, row) for row in some]} | ({"level": level} if level else {})
+            for level, some in rows.items()
+        ],
         "meshes": "fitted" if mesh.get("fitted") else "shared",
         "parts": made_by.get("parts", ()),
         "body": mesh["body"],

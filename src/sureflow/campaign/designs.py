@@ -44,13 +44,15 @@ class Conditions:
     """One part of a campaign: the values, or with a sampling design the ranges, of everything that varies in it.
 
     `grid` takes every combination of the values, `list` the `cases`: pairs of Mach number and altitude, or tables. The
-    others draw `runs` conditions from ranges [low, high]. `name` keeps the part apart from others in the store.
+    others draw `runs` conditions from ranges [low, high]. `name` keeps the part apart from others in the store. `level` is how
+    often the cells of the mesh are merged two by two: 0 for the mesh of the campaign.
     """
 
     design: str = ""  # a name in `DESIGNS`; by default list with cases and grid without
     name: str = ""
     runs: PositiveInt | None = None
     seed: NonNegativeInt = 0
+    level: NonNegativeInt = 0
     beyond: tuple[float, float] = (0.05, 0.25)  # of `outside`: how far, in widths of a range
     cases: tuple[tuple[float, float] | dict[str, float | WallKind], ...] = ()
     mach: tuple[float, ...] = ()

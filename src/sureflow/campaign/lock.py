@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from sureflow.data.layout import beside
 from sureflow.errors import SureflowError
 from sureflow.failures import system_sentence
 
@@ -75,7 +76,8 @@ class StoreLock:
 @contextlib.contextmanager
 def lock_store(store: Path) -> Iterator[StoreLock]:
     """Open the lock file beside a store; all locks taken end with this scope."""
-    path = store.with_name(f".{store.name}.lock")
+    outside = beside(store)
+    path = outside.with_name(f".{outside.name}.lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

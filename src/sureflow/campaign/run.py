@@ -23,6 +23,7 @@ from sureflow.campaign.lock import MAKING, PROVENANCE, StoreLock, lock_store
 from sureflow.campaign.predicted import PredictedStarts
 from sureflow.campaign.versions import difference, versions
 from sureflow.data.disk import explain_writing, refuse_nameless
+from sureflow.data.layout import beside, level_path
 from sureflow.data.run_store import RunStore
 from sureflow.data.schema import Status
 from sureflow.data.splits import PART
@@ -169,6 +170,23 @@ def run_campaign(
         return standing
 
 
+def run_levels(
+    path: Path, campaign: Campaign, workers: Workers, solve: Callable[[Case], Computed] = solve_case
+) -> None:
+    """Compute what is to do on every level of a campaign, the finest first: its store holds those of the others."""
+    require_finest(path, campaign)
+    for level in campaign.levels:
+        run_campaign(level_path(path, level), campaign.at_level(level), workers, solve=solve)
+
+
+def require_finest(path: Path, campaign: Campaign) -> None:
+    """Refuse coarser levels of a store that is not there."""
+    if campaign.levels[0] > 0 and not path.exists():
+        raise SureflowError(
+            f"{path} does not exist, and the campaign has no conditions on its finest mesh: give some with level 0"
+        )
+
+
 def tidy(store: RunStore, own: list[int], *, retry_failed: bool) -> None:
     """Remove leftovers of interrupted writes; make runs that failed or cannot be read ones to do again if asked."""
     store.sweep(own)
@@ -208,7 +226,8 @@ class JobLog:
 
 
 def provenance_path(store: Path) -> Path:
-    return store.with_name(store.name.removesuffix(".zarr") + ".provenance.json")
+    outside = beside(store)
+    return outside.with_name(outside.name.removesuffix(".zarr") + ".provenance.json")
 
 
 @contextlib.contextmanager

@@ -45,31 +45,41 @@ def generate(
 
     begin(f"computing runs into {store}")
 
+    from dataclasses import replace
+
     from sureflow.campaign.campaign import load_campaign
     from sureflow.campaign.predicted import load_starts
-    from sureflow.campaign.run import Options, run_campaign
+    from sureflow.campaign.run import Options, require_finest, run_campaign
     from sureflow.cli.console import Bar, out
+    from sureflow.data.layout import level_path
     from sureflow.data.schema import Status
 
     predicted = load_starts(start_from) if start_from else None
     options, campaign, crew = Options(part, overwrite, retry_failed), load_campaign(preset), choose(workers, scheduler)
     campaign = campaign if refine is None else campaign.refined(refine)
-    with Bar(store.name) as bar:
-        watch = Watch(bar)
-        try:
-            standing = run_campaign(store, campaign, crew, options, watch.show, predicted=predicted)
-        except KeyboardInterrupt as stop:
-            stop.add_note(f"{watch.finished} runs are kept in {store}; run the same command again to go on")
-            raise
-    found = f" ({standing.found} were there already)" if standing.found else ""
-    out.print(f"{store}: {standing.finished} of {standing.total} runs{found}: {tally(standing)}", markup=False)
+    lacking = False
+    require_finest(store, campaign)
+    for level in campaign.levels:
+        path = level_path(store, level)
+        with Bar("/".join(path.parts[-1 - level :])) as bar:
+            watch = Watch(bar)
+            try:
+                standing = run_campaign(path, campaign.at_level(level), crew, options, watch.show, predicted=predicted)
+            except KeyboardInterrupt as stop:
+                stop.add_note(f"{watch.finished} runs are kept in {path}; run the same command again to go on")
+                raise
+        found = f" ({standing.found} were there already)" if standing.found else ""
+        out.print(f"{path}: {standing.finished} of {standing.total} runs{found}: {tally(standing)}", markup=False)
+        lacking |= standing.counts[Status.CONVERGED] < standing.total
+        # A store that is replaced goes with its coarser levels, and a model predicts on the finest mesh.
+        options, predicted = replace(options, overwrite=False), None
     if export is not None:
         from sureflow.data.store import open_runs
         from sureflow.export.exporters import write_runs_to
 
         write_runs_to(open_runs(store), export, overwrite=overwrite)
         out.print(f"{export}: the converged runs", markup=False)
-    if standing.counts[Status.CONVERGED] < standing.total:
+    if lacking:
         out.print(f"Runs that did not converge are kept and marked; `sureflow info {store}` names them", markup=False)
 
 

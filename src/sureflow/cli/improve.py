@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sureflow.cli.generate import choose
-from sureflow.cli.propose import read_named
+from sureflow.cli.propose import default_criterion, read_named
 from sureflow.cli.remarks import begin
 
 if TYPE_CHECKING:
@@ -26,7 +26,10 @@ def improve(
     most_runs: Annotated[int | None, typer.Option(help="Stop when the store has this many runs.")] = None,
     most_seconds: Annotated[float | None, typer.Option(help="Stop when computing runs took this long.")] = None,
     batch: Annotated[int, typer.Option(help="Runs a round.")] = 1,
-    criterion: Annotated[str, typer.Option(help="As for `sureflow propose`.")] = "space-filling",
+    criterion: Annotated[str | None, typer.Option(help="As for `sureflow propose`.")] = None,
+    levels: Annotated[
+        bool, typer.Option("--levels", help="Choose the mesh of each run too; needs --model levels and coarser runs.")
+    ] = False,
     region: Annotated[Path | None, typer.Option(help="TOML file of the region of use.")] = None,
     model: Annotated[str, typer.Option(help="Model to learn, as for `sureflow train`.")] = "interpolation",
     workers: Annotated[int | None, typer.Option(help="Processes on this machine; one per core by default.")] = None,
@@ -54,7 +57,8 @@ def improve(
         most_runs=most_runs,
         most_seconds=most_seconds,
         batch=batch,
-        criterion=read_named(criterion),
+        levels=levels,
+        criterion=read_named(criterion or default_criterion(levels=levels)),
         region=read_use(region) or UseSettings(),
         model=model,
         seed=seed,

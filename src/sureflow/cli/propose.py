@@ -23,12 +23,12 @@ def propose(
     ] = None,
     count: Annotated[int, typer.Option(help="How many runs to propose.")] = 5,
     criterion: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="space-filling, integrated-variance, largest-bar, loo-distance, loo-simplex or your own; of largest-bar, "
-            "what counts may follow, as in largest-bar:stand_off."
+            help="space-filling (default), integrated-variance, largest-bar, loo-distance, loo-simplex or your own; of "
+            "largest-bar, what counts may follow, as in largest-bar:stand_off."
         ),
-    ] = "space-filling",
+    ] = None,
     region: Annotated[
         Path | None, typer.Option(help="TOML file of the region of use: ranges, a polygon, or conditions on the way.")
     ] = None,
@@ -38,6 +38,10 @@ def propose(
     picture: Annotated[Path | None, typer.Option(help="Picture of the plane, or of all pairs of parameters.")] = None,
     per_cost: Annotated[
         bool, typer.Option("--per-cost", help="Divide gains by the steps that a run will take.")
+    ] = False,
+    levels: Annotated[
+        bool,
+        typer.Option("--levels", help="Choose the mesh of each run too, by gain over cost; needs a model of levels."),
     ] = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Also propose conditions near runs that did not converge.")
@@ -54,7 +58,7 @@ def propose(
 
     from sureflow.acquire.proposal_files import proposal_writer
     from sureflow.acquire.proposals import make_proposal
-    from sureflow.acquire.records import failed_conditions, recorded_costs
+    from sureflow.acquire.records import failed_conditions, level_records, recorded_costs
     from sureflow.acquire.region import read_use, region_of
     from sureflow.cli.console import out
     from sureflow.runtime import keep_compiled_programs
@@ -67,14 +71,17 @@ def propose(
     costs = None if runs is None else recorded_costs(runs)
     if per_cost and costs is None:
         raise SureflowError("--per-cost needs the store of runs, with a number called steps")
+    if levels and runs is None:
+        raise SureflowError("--levels needs the store of runs, which tells what they cost on each mesh")
     found = make_proposal(
         surrogate,
         count,
-        criterion=read_named(criterion),
+        criterion=read_named(criterion or default_criterion(levels=levels)),
         region=region_of(surrogate.header, surrogate.domain.parameters.copy(), read_use(region)),
         avoid=None if retry_failed else failed,
         costs=costs,
         per_cost=per_cost,
+        levels=level_records(runs) if levels and runs is not None else (),
         seed=seed,
     )
     out.print(printed(found.table), markup=False)
@@ -84,6 +91,11 @@ def propose(
         out.print(f"{output}: {len(found.table)} conditions", markup=False)
     if picture is not None:
         draw(picture, surrogate, found, failed, overwrite=overwrite)
+
+
+def default_criterion(*, levels: bool) -> str:
+    """What is gained where nothing else is asked for; the mesh is chosen by the one criterion that tells meshes apart."""
+    return "integrated-variance" if levels else "space-filling"
 
 
 def read_named(text: str) -> "Criterion":

@@ -23,6 +23,19 @@ COARSER = "coarser"  # the store, in the store, of runs on a mesh of merged cell
 PATCH = "patch."  # what the names of arrays of patches begin with
 
 
+def level_path(store: Path, level: int) -> Path:
+    """The store of a level: that of the next coarser mesh lies in the store."""
+    return store.joinpath(*[COARSER] * level)
+
+
+def beside(store: Path) -> Path:
+    """What files beside a store are named after: of runs.zarr/coarser, runs.coarser.zarr, since Zarr has the inside."""
+    levels = 0
+    while store.name == COARSER and (store.parent / "zarr.json").exists():
+        store, levels = store.parent, levels + 1
+    return store.with_name(store.name.removesuffix(".zarr") + f".{COARSER}" * levels + ".zarr") if levels else store
+
+
 @dataclass(frozen=True)
 class Contents:
     """All of a store that is settled before its first run. With `is_moving`, every run brings a geometry like this one."""

@@ -8,8 +8,10 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
+from sureflow.data.layout import COARSER
 from sureflow.data.reader import StoreReader
 from sureflow.data.schema import Status
+from sureflow.data.store import open_store
 from sureflow.physics.validity import LIMITS
 from sureflow.report.figures import draw_campaign, parameter_label
 
@@ -47,8 +49,19 @@ def overview(store: StoreReader) -> dict[str, Any]:
             "validity": _validity(store),
             "versions": store.versions,
             "checksum": f"sha256:{store.checksum()}",
+            "coarser": _coarser(store),
         }
     )
+
+
+def _coarser(store: StoreReader) -> list[dict[str, Any]]:
+    """Cells and converged runs of the coarser levels in the store."""
+    path = store.path / COARSER
+    if not path.exists():
+        return []
+    there = open_store(path)
+    converged = int((there.status() == Status.CONVERGED).sum())
+    return [{"cells": _mesh(there)["cells"], "runs": len(there), "converged": converged}, *_coarser(there)]
 
 
 def _parameters(store: StoreReader) -> dict[str, dict[str, Any]]:
@@ -129,8 +142,15 @@ def overview_text(facts: Mapping[str, Any]) -> dict[str, str]:
         **{"fitted to" if name == "mesh" else name: _words(value) for name, value in facts["made_by"].items()},
         "versions": _words(facts["versions"]),
         "checksum": facts["checksum"],
+        "coarser": "; ".join(
+            f"{one['converged']} converged on {_times(one['cells'])} cells" for one in facts["coarser"]
+        ),
     }
     return {name: text for name, text in rows.items() if text}
+
+
+def _times(cells: list[int]) -> str:
+    return " x ".join(map(str, cells))
 
 
 def remarks(facts: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from sureflow.campaign.cluster import local_workers
 from sureflow.campaign.contents import campaign_contents, mesh_of_store
 from sureflow.campaign.lock import Busy, lock_store
 from sureflow.campaign.run import Options, Standing, provenance_path, run_campaign
+from sureflow.data.layout import level_path
 from sureflow.data.run_store import RunStore
 from sureflow.data.schema import first_difference
 from sureflow.errors import Exists, SureflowError
@@ -139,6 +140,10 @@ def make_runs(study: Study, *, anew: bool) -> Path:
     standing = run_campaign(
         path, campaign, lambda runs: local_workers(min(usable_cores(), runs)), Options(overwrite=anew), watch=show
     )
+    for level in campaign.levels[1:]:
+        run_campaign(
+            level_path(path, level), campaign.at_level(level), lambda runs: local_workers(min(usable_cores(), runs))
+        )
     study.watch.say("runs: unchanged" if standing.found == standing.total else f"runs: {standing.total} made")
     return path
 

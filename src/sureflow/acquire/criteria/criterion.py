@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from scipy.spatial.distance import cdist
 
 from sureflow.errors import SureflowError
@@ -25,6 +25,11 @@ class Task:
     model: Surrogate
     candidates: Conditions
     uses: Conditions
+    levels: Int[np.ndarray, " candidate"] | None = None  # of the candidates, where the mesh is chosen as well
+
+    def told(self, level: int) -> Bool[np.ndarray, " candidate"]:
+        """Candidates whose runs tell a process of this level."""
+        return np.ones(len(self.candidates), bool) if self.levels is None else self.levels <= level
 
     def seen(self, conditions: Conditions) -> Conditions:
         """Conditions as the model sees them."""
@@ -82,6 +87,7 @@ class Criterion(ABC):
 
     name: ClassVar[str]
     meaning: ClassVar[str]
+    knows_levels: ClassVar[bool] = False  # whether it tells a run on a coarse mesh from one on a fine mesh
 
     @abstractmethod
     def begin(self, task: Task) -> Gains:

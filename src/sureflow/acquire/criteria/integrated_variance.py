@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import numpy as np
+from jaxtyping import Bool
 
 from sureflow.acquire.criteria.criterion import CRITERIA, Conditions, Criterion, Gains, Task, Values
 from sureflow.models.belief import Process
@@ -26,6 +27,7 @@ class IntegratedVariance(Criterion):
     """
 
     name: ClassVar[str] = "integrated-variance"
+    knows_levels: ClassVar[bool] = True
     meaning: ClassVar[str] = "mean variance that the run removes in the region of use, in normalized units"
 
     def begin(self, task: Task) -> "Reductions":
@@ -39,8 +41,8 @@ class _Part:
     covariance becomes c - r s. What a candidate removes, sum_u w_u c_u^2, is brought up to date without that matrix.
     """
 
-    def __init__(self, process: Process, inputs: Conditions, uses: Conditions):
-        self.process, self.inputs = process, inputs
+    def __init__(self, process: Process, inputs: Conditions, uses: Conditions, told: Bool[np.ndarray, " candidate"]):
+        self.process, self.inputs, self.told = process, inputs, told
         self.weight = process.size(uses) / len(uses)
         self.left = process.left(inputs)
         self.covariance = process.kernel(inputs, uses) - self.left @ process.turn(process.left(uses)).T
@@ -50,11 +52,14 @@ class _Part:
         self.rows, self.use_rows = np.empty((len(inputs), 0)), np.empty((len(uses), 0))
 
     def gain(self) -> Values:
-        told = self.variance + self.process.noise
-        return np.divide(self.removed, told, out=np.zeros_like(told), where=self.variance > self.floor)
+        seen = self.variance + self.process.noise
+        matters = self.told & (self.variance > self.floor)
+        return np.divide(self.removed, seen, out=np.zeros_like(seen), where=matters)
 
     def take(self, candidate: int) -> None:
-        """Condition on a run there."""
+        """Condition on a run there, if it tells this process."""
+        if not self.told[candidate]:
+            return
         there = self.inputs[candidate : candidate + 1]
         known = self.process.turn(self.left[candidate : candidate + 1])[0]
         across = self.process.kernel(self.inputs, there)[:, 0] - self.left @ known
@@ -76,7 +81,7 @@ class Reductions(Gains):
         counted = _counted(processes, task.use_inputs)
         most = max(16, MOST_COVARIANCES // (len(counted) * len(self.inputs)))
         self.uses = task.use_inputs[:most]
-        self.parts = [_Part(process, self.inputs, self.uses) for process in counted]
+        self.parts = [_Part(process, self.inputs, self.uses, task.told(process.level)) for process in counted]
         self.gone = np.zeros(len(self.inputs), bool)
 
     def values(self) -> Values:
