@@ -17,6 +17,7 @@ from sureflow.models import (
     DeepONetSettings,
     FNOSettings,
     InterpolationSettings,
+    LevelsSettings,
     NeuralProcessSettings,
     PodDeepONetSettings,
     PodGPSettings,
@@ -40,6 +41,7 @@ INSTANCES = {
     "shock-aligned": ShockAlignedSettings(),
     "interpolation": InterpolationSettings(),
     "pod-gp": PodGPSettings(modes=4),
+    "levels": LevelsSettings(),
     "pod-deeponet": PodDeepONetSettings(members=3, width=16, modes=4, steps=300, learning_rate=1e-2),
     "deeponet": Networks(NETWORK, MVE(), Ensemble(2), TRAIN),
     "fno": Networks(
@@ -83,10 +85,15 @@ def view(name: str = "", n_runs: int = 15) -> View:
         return layers.view(inputs)
     x = np.linspace(0, 1, 20)
     fields = np.stack([np.sin(a + 3 * x) + b * x for a, b in 0.4 * inputs])
-    return View(inputs, np.stack([fields, fields**2], axis=1), 2 * x[:, None] - 1, ("p", "q"), shape=(4, 5))
+    seen = View(inputs, np.stack([fields, fields**2], axis=1), 2 * x[:, None] - 1, ("p", "q"), shape=(4, 5))
+    if name and INSTANCES[name].capabilities.needs_levels:
+        return replace(seen, coarser=replace(seen, fields=0.9 * seen.fields))
+    return seen
 
 
 def runs_for(name: str):
+    if INSTANCES[name].capabilities.needs_levels:
+        return synthetic.runs().with_coarser(synthetic.runs(shape=(3, 4)))
     return layers.runs() if INSTANCES[name].capabilities.needs_wall_layer else synthetic.runs()
 
 
@@ -271,12 +278,15 @@ def test_points_on_the_mesh_agree_with_the_mesh(surrogates, name):
 def test_a_constant_parameter_changes_nothing(name):
     given, asked = view(name), view(name).inputs[:3] + 0.1
     wider = replace(given, inputs=np.column_stack([np.zeros(len(given.inputs)), given.inputs]))
+    if given.coarser is not None:
+        wider = replace(wider, coarser=replace(given.coarser, inputs=wider.inputs))
     expected = quick(name).fit(given).predict(asked, given.coordinates)
     found = quick(name).fit(wider).predict(np.column_stack([[0.0, 0.0, 5.0], asked]), given.coordinates)
     if name in (
         "aligned",
         "shock-aligned",
         "interpolation",
+        "levels",
         "pod-gp",
     ):  # the initial weights of networks depend on the number of parameters
         np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-6, atol=1e-9)

@@ -21,6 +21,7 @@ from sureflow.models.contract import (
     Samples,
     Sizes,
     View,
+    require_enough_runs,
     require_fitting,
     unheard,
 )
@@ -112,20 +113,27 @@ class LevelsSettings(ModelSettings):
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
-        return replace(self.coarse.capabilities, leaves_out=False, flattered_by_leaving_out=False, needs_levels=True)
+        return Capabilities(
+            refits_quickly=True,
+            needs_structured_mesh=True,
+            needs_wall_layer=self.coarse.capabilities.needs_wall_layer,
+            needs_levels=True,
+        )
 
     @property
     def title(self) -> str:
-        return f"{self.name} ({self.coarse.title} + {self.difference.title})"
+        usual = self == LevelsSettings()
+        return self.name if usual else f"{self.name} ({self.coarse.title} + {self.difference.title})"
 
     def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> Levels:
         if view.coarser is None:
             raise SureflowError(f"{self.name} needs runs on a coarser mesh as well: choose interpolation")
-        below = view.coarser
+        inputs, below = view.inputs[:, : view.inputs.shape[1] - self._columns], view.coarser
+        require_enough_runs(inputs, self.name)
         coarse = (self if below.coarser is not None else self.coarse).fit(below)
         missed = view.fields - np.asarray(coarse.predict(view.inputs, view.coordinates).mean)
-        seen = replace(view, inputs=view.inputs[:, : view.inputs.shape[1] - self._columns], fields=missed, layer=None)
-        return Levels(coarse, self.difference.fit(seen), self._columns)
+        difference = self.difference.fit(replace(view, inputs=inputs, fields=missed, layer=None, coarser=None))
+        return Levels(coarse, difference, self._columns)
 
     def restore(self, arrays: Mapping[str, np.ndarray], sizes: Sizes) -> Levels:
         below, above = (_named(arrays, kind) for kind in (COARSE, DIFFERENCE))
