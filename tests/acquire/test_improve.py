@@ -7,24 +7,10 @@ import pytest
 
 import campaigns
 import sureflow as sf
+from smooth_flow import smooth
 from sureflow.acquire.improve import Goal, improve, read_rounds
-from sureflow.campaign.continuation import Computed
 from sureflow.data.schema import Status
 from sureflow.data.store import open_store
-from sureflow.flow.solution import RECORD_NAMES
-
-
-def smooth(case) -> Computed:
-    """A flow that is smooth in both parameters, and does not converge at high Mach numbers and altitudes."""
-    condition, (nj, ni) = case.condition, case.mesh.shape
-    eta, xi = np.meshgrid(np.linspace(0, 1, nj), np.linspace(0, 1, ni), indexing="ij")
-    stream, mach = condition.free_stream(case.gas), condition.mach
-    behind = 0.5 * (1 - np.tanh(4 * (eta - 0.35 - 2.0 / mach - 0.1 * xi - 0.001 * condition.altitude_km)))
-    speed, density = stream.velocity, stream.density(case.gas)
-    velocity = [speed * (1 - 0.9 * behind), speed * 0.4 * behind * xi]
-    fields = np.stack([*velocity, density * (1 + 4 * behind), stream.temperature * (1 + 0.1 * mach**2 * behind)])
-    fails = condition.mach > 27.0 and condition.altitude_km > 55.0
-    return Computed(fields, dict.fromkeys(RECORD_NAMES, 10.0), Status.STALLED if fails else Status.CONVERGED, 0.0)
 
 
 def begin(folder):

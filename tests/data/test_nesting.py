@@ -5,7 +5,8 @@ import pytest
 
 import sureflow as sf
 import synthetic
-from sureflow.data.nesting import cell_volumes, refinement, restricted, restricted_flow
+from sureflow.data.nesting import cell_volumes, finer_cells, prolonged, refinement, restricted, restricted_flow
+from sureflow.data.store import add_runs
 from sureflow.flow.mesh import MeshSettings, SphereCone, body_mesh, nested
 from sureflow.physics.gases import PerfectGas
 
@@ -71,3 +72,54 @@ def conserved(fields, volume, gas):
 def test_uniform_fields_stay_uniform():
     fine = runs_on(body_mesh(SphereCone(), MeshSettings(cells=(16, 16), wall_spacing=1e-4)))
     assert restricted(fine, 0, 2) == pytest.approx(1.0)
+
+
+def test_prolongation_keeps_linear_fields_inside_and_all_ranges():
+    weights = finer_cells(6, 3)
+    centers, fine = np.arange(6) + 0.5, (np.arange(18) + 0.5) / 3
+    assert (weights @ centers)[1:-1] == pytest.approx(fine[1:-1])
+    assert weights.sum(axis=1) == pytest.approx(1.0)
+    assert (weights >= 0).all()
+
+
+def test_coarse_runs_are_brought_onto_the_fine_cells():
+    coarse, fine = synthetic.runs(shape=(12, 16)), synthetic.runs(CONDITIONS, shape=(24, 32))
+    found = prolonged(coarse, fine)
+    assert len(found) == len(coarse)
+    truth = synthetic.runs(shape=(24, 32)).array()
+    missed = np.abs(found.array() - truth).mean(axis=(0, 2)) / truth.std(axis=(0, 2))
+    assert (missed < 0.05).all()
+
+
+def test_levels_in_a_store(tmp_path):
+    both = synthetic.runs(CONDITIONS, (12, 16)).with_coarser(synthetic.runs())
+    both.save(tmp_path / "runs.zarr")
+    again = sf.open_runs(tmp_path / "runs.zarr")
+    assert again.checksum == both.checksum
+    assert again.checksum != synthetic.runs(CONDITIONS, (12, 16)).checksum
+    assert len(again.coarser) == 25
+    assert "coarser: 25 runs" in repr(again)
+    more = synthetic.runs(synthetic.grid()[3:5], (12, 16)).with_coarser(synthetic.runs(synthetic.grid()[:1] + 0.5))
+    add_runs(tmp_path / "runs.zarr", more)
+    longer = sf.open_runs(tmp_path / "runs.zarr")
+    assert (len(longer), len(longer.coarser)) == (5, 26)
+
+
+def test_runs_left_out_take_their_coarse_runs_with_them():
+    both = synthetic.runs(CONDITIONS, (12, 16)).with_coarser(synthetic.runs())
+    some = both.select(np.array([0, 2]))
+    assert len(some.coarser) == 24
+    assert not (some.coarser.parameters == CONDITIONS[1]).all(axis=1).any()
+    joined = sf.Runs.join([some, both.select(np.array([1]))])
+    assert len(joined.coarser) == 25
+
+
+def test_runs_that_are_no_coarser_level_are_refused():
+    fine = synthetic.runs(CONDITIONS, (12, 16))
+    with pytest.raises(sf.SureflowError, match="12x9 and 16x12 cells are not nested"):
+        fine.with_coarser(synthetic.runs(CONDITIONS, (9, 12)))
+    with pytest.raises(sf.SureflowError, match="the same parameters and fields"):
+        fine.with_coarser(runs_on(body_mesh(SphereCone(), MeshSettings(cells=(16, 12), wall_spacing=1e-4))))
+    twice = synthetic.runs(np.concatenate([CONDITIONS, CONDITIONS[:1]]))
+    with pytest.raises(sf.SureflowError, match="1 of 4 runs repeat the condition"):
+        fine.with_coarser(twice)

@@ -34,11 +34,9 @@ class RunCosts:
             pace = float(np.nanmedian(seconds / steps))
         return cls(runs.parameters, np.maximum(steps, 1.0), pace, runs.n_points)
 
-    def work(self, conditions: Conditions, *, timed: bool) -> Float[np.ndarray, " case"]:
-        """Expected seconds, or else steps times cells: what compares runs on different meshes."""
-        pace = self.seconds_per_step if timed else float(self.cells)
-        assert pace is not None
-        return pace * self.expected_steps(conditions)
+    def work(self, conditions: Conditions) -> Float[np.ndarray, " case"]:
+        """Steps times cells: what compares runs on different meshes, and is the same on every machine."""
+        return self.cells * self.expected_steps(conditions)
 
     def expected_steps(self, conditions: Conditions) -> Float[np.ndarray, " case"]:
         """The geometric mean of the runs nearest to each condition, with weights 1 / distance^2."""

@@ -58,13 +58,12 @@ class LevelCandidates:
 
         A run comes with those on all coarser meshes, which tell the difference and are paid as well where they are missing.
         """
-        timed = all(one.costs.seconds_per_step is not None for one in levels)
         rows, cost = [], []
         for level, mask in enumerate(is_open):
             asked = conditions[mask]
-            spent = levels[level].costs.work(asked, timed=timed)
+            spent = levels[level].costs.work(asked)
             for below, missing in zip(levels[level + 1 :], is_open[level + 1 :], strict=True):
-                spent = spent + np.where(missing[mask], below.costs.work(asked, timed=timed), 0.0)
+                spent = spent + np.where(missing[mask], below.costs.work(asked), 0.0)
             rows.append(np.flatnonzero(mask))
             cost.append(spent)
         on_level = np.repeat(np.arange(len(levels)), [len(one) for one in rows])

@@ -154,11 +154,12 @@ def _on_levels(
     chosen, gains, before = greedy(criterion, task, count, candidates.cost)
     table = _table(task, chosen, gains, None)
     table.insert(len(region.names), LEVEL, candidates.level[chosen])
-    of_each = [levels[level].costs for level in candidates.level[chosen]]
+    costs = [levels[level].costs for level in candidates.level[chosen]]
     rows = candidates.conditions[chosen]
-    table[STEPS] = [float(np.round(one.expected_steps(row[None])[0])) for one, row in zip(of_each, rows, strict=True)]
-    if all(one.costs.seconds_per_step is not None for one in levels):
-        table[SECONDS] = candidates.cost[chosen]
+    table[STEPS] = [float(np.round(one.expected_steps(row[None])[0])) for one, row in zip(costs, rows, strict=True)]
+    paces = [one.seconds_per_step for one in costs]
+    if None not in paces:
+        table[SECONDS] = np.array(paces, float) * table[STEPS]
     return Proposal(table, candidates.conditions, before / candidates.cost, criterion, region)
 
 
