@@ -4,6 +4,7 @@ import pytest
 
 import campaigns
 import sureflow as sf
+import synthetic
 from sureflow.campaign.campaign import load_campaign
 
 
@@ -38,3 +39,23 @@ def test_bad_input_ends_in_a_sentence(refused, model, tmp_path):
     assert "number called steps" in refused("propose", model, "--per-cost")
     (tmp_path / "next.csv").write_text("mine")
     assert "(--overwrite)" in refused("propose", model, "-o", "next.csv")
+    assert "--levels needs the store of runs" in refused("propose", model, "--levels")
+    assert "there are runs on one mesh only" in refused("propose", model, "runs.zarr", "--levels")
+
+
+def test_the_mesh_of_each_run_is_chosen_too(run, refused, tmp_path):
+    fine, coarse = synthetic.runs(synthetic.grid()[::3], (12, 16)), synthetic.runs()
+    for name, runs in (("fine", fine), ("coarse", coarse)):
+        runs.save(tmp_path / f"{name}.zarr")
+    assert "give that of a coarser mesh too" in refused("runs", "levels", "fine.zarr", "-o", "both.zarr")
+    assert "are not nested" in refused("runs", "levels", "coarse.zarr", "fine.zarr", "-o", "both.zarr")
+    ended = run("runs", "levels", "fine.zarr", "coarse.zarr", "-o", "both.zarr")
+    assert "coarser: 25 runs" in ended.out
+    assert "25 converged on 8 x 6 cells" in run("info", "both.zarr").out
+    run("train", "both.zarr", "-o", "model", "--model", "levels")
+    ended = run("propose", "model", "both.zarr", "--levels", "--count", "3", "--picture", "next.png", "-o", "next.csv")
+    assert ended.out.startswith(" mach  altitude_km  level")
+    assert (tmp_path / "next.csv").read_text().startswith("mach,altitude_km,level,gain")
+    assert "does not tell meshes apart" in refused(
+        "propose", "model", "both.zarr", "--levels", "--criterion", "loo-distance"
+    )

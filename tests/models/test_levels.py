@@ -6,6 +6,7 @@ import pytest
 import sureflow as sf
 import synthetic
 from sureflow.models import LevelsSettings
+from sureflow.models.levels import Levels
 from sureflow.predictive import EPISTEMIC
 
 FINE, COARSE, COARSEST = (24, 32), (12, 16), (6, 8)
@@ -43,9 +44,10 @@ def test_it_passes_through_the_fine_runs(both):
 def test_the_variances_of_both_add_up(both):
     model = fitted(both, "levels")
     parts, predictor = model.predictor.fitted, model.predictor
+    assert isinstance(parts, Levels)
     inputs, nowhere = predictor.inputs(ASKED), np.empty((0, 0))
-    variances = [one.predict(inputs, nowhere).std ** 2 for one in (parts.coarse, parts.difference)]
-    np.testing.assert_allclose(parts.predict(inputs, nowhere).std ** 2, sum(variances))
+    variances = [np.square(one.predict(inputs, nowhere).std) for one in (parts.coarse, parts.difference)]
+    np.testing.assert_allclose(np.square(parts.predict(inputs, nowhere).std), sum(variances))
 
 
 def test_three_levels_are_learned_one_after_the_other(both):
@@ -53,7 +55,9 @@ def test_three_levels_are_learned_one_after_the_other(both):
     three = both.with_coarser(few)
     model = fitted(three, "levels")
     assert missed(model) < 0.7 * missed(fitted(three, "interpolation"))
-    assert sorted({process.level for process in model.predictor.fitted.belief().processes}) == [0, 1, 2]
+    belief = model.predictor.fitted.belief()
+    assert belief is not None
+    assert sorted({process.level for process in belief.processes}) == [0, 1, 2]
 
 
 def test_a_saved_model_of_three_levels_predicts_the_same(both, tmp_path):

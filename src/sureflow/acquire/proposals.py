@@ -36,7 +36,7 @@ LEVEL = "level"  # a column of the table
 
 @dataclass(frozen=True)
 class Proposal:
-    """Proposed conditions as a table, and the candidates with their gains before the first of them was taken."""
+    """Proposed conditions as a table, and the candidates (on the finest mesh) with their gains before one was taken."""
 
     table: "pandas.DataFrame"
     candidates: Conditions
@@ -160,7 +160,9 @@ def _on_levels(
     paces = [one.seconds_per_step for one in costs]
     if None not in paces:
         table[SECONDS] = np.array(paces, float) * table[STEPS]
-    return Proposal(table, candidates.conditions, before / candidates.cost, criterion, region)
+    finest = candidates.level == 0
+    shown = (candidates.conditions[finest], (before / candidates.cost)[finest])
+    return Proposal(table, *shown, criterion, region)
 
 
 def _require_candidates(found: Conditions) -> None:

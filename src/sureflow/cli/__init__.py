@@ -24,7 +24,7 @@ from sureflow.cli.predict import predict
 from sureflow.cli.propose import propose
 from sureflow.cli.replay import replay
 from sureflow.cli.report import report
-from sureflow.cli.runs import add, export, join, split
+from sureflow.cli.runs import add, export, join, levels, split
 from sureflow.cli.serve import serve
 from sureflow.cli.solve import solve
 from sureflow.cli.stopping import heard
@@ -80,7 +80,7 @@ for command in (
     app.command()(stoppable(command))
 app.command("import")(stoppable(import_files))
 stores = typer.Typer(help="Join, split and extend stores of runs.", **PLAIN)
-for command in (join, split, add, export):
+for command in (join, split, add, export, levels):
     stores.command()(stoppable(command))
 app.add_typer(stores, name="runs")
 

@@ -112,6 +112,7 @@ def printed(table: "pandas.DataFrame") -> str:
 
 
 def draw(picture: Path, surrogate: "Surrogate", found: "Proposal", failed, *, overwrite: bool) -> None:
+    from sureflow.acquire.proposals import LEVEL
     from sureflow.errors import Exists
     from sureflow.report.figures import parameter_label, save
     from sureflow.report.proposal_figures import draw_proposals
@@ -127,5 +128,6 @@ def draw(picture: Path, surrogate: "Surrogate", found: "Proposal", failed, *, ov
         labels=[parameter_label(parameter.name, parameter.unit) for parameter in parameters],
         meaning=found.criterion.meaning,
         failed=failed,
+        coarse=found.table[LEVEL].to_numpy() > 0 if LEVEL in found.table else None,
     )
     save(figure, picture)

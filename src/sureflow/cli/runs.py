@@ -93,3 +93,28 @@ def add(store: Store, sources: Sources) -> None:
 
     add_runs(store, Runs.join([open_file(source) for source in sources]))
     print(f"{store}: {open_runs(store)}")
+
+
+def levels(
+    sources: Annotated[list[Path], typer.Argument(help="Stores of runs on nested meshes, the finest first.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The store to create.")],
+    overwrite: Overwrite = False,
+) -> None:
+    """Put runs on several nested meshes into one store.
+
+    Every cell of a mesh must be made of whole cells of the next finer one. The model `levels` learns from all of them.
+    """
+    begin(f"joining the levels {', '.join(map(str, sources))}")
+
+    from sureflow.errors import SureflowError
+    from sureflow.importers import open_file
+
+    if len(sources) < 2:
+        raise SureflowError(
+            f"levels are several stores, and there is one ({sources[0]}): give that of a coarser mesh too"
+        )
+    *finer, joined = [open_file(source) for source in sources]
+    for runs in reversed(finer):
+        joined = runs.with_coarser(joined)
+    joined.save(output, overwrite=overwrite)
+    print(f"{output}: {joined}")
