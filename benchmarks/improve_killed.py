@@ -54,9 +54,8 @@ def main() -> int:
         print(f"| {one['runs']} | {one['mean_bar']:.2g} | {one['largest_bar']:.2g} |")
     same = [sf.open_runs(folder / f"{name}.zarr").checksum for name in found]
     alike = [[{**one, "seconds": 0} for one in every] for every in found.values()]
-    print(
-        f"\n{found['killed'][-1]['ended']}; killed {kills} times; same runs: {same[0] == same[1]}; same rounds: {alike[0] == alike[1]}"
-    )
+    ended, again = found["killed"][-1]["ended"], alike[0] == alike[1]
+    print(f"\n{ended}; killed {kills} times; same runs: {same[0] == same[1]}; same rounds: {again}")
     return 0 if same[0] == same[1] and alike[0] == alike[1] else 1
 
 

@@ -46,8 +46,8 @@ def test_the_variances_of_both_add_up(both):
     parts, predictor = model.predictor.fitted, model.predictor
     assert isinstance(parts, Levels)
     inputs, nowhere = predictor.inputs(ASKED), np.empty((0, 0))
-    variances = [np.square(one.predict(inputs, nowhere).std) for one in (parts.coarse, parts.difference)]
-    np.testing.assert_allclose(np.square(parts.predict(inputs, nowhere).std), sum(variances))
+    variances = [np.asarray(one.predict(inputs, nowhere).std) ** 2 for one in (parts.coarse, parts.difference)]
+    np.testing.assert_allclose(np.asarray(parts.predict(inputs, nowhere).std) ** 2, sum(variances))
 
 
 def test_three_levels_are_learned_one_after_the_other(both):

@@ -17,6 +17,7 @@ from sureflow.data.meshes import Geometry, Topology
 from sureflow.data.normalize import Standard
 from sureflow.data.runs import Runs
 from sureflow.data.sources import ArrayFields
+from sureflow.data.splits import SPLITS
 from sureflow.errors import SureflowError
 from sureflow.runtime import one_blas_thread
 from sureflow.surrogate.learning import fit_predictor
@@ -26,6 +27,9 @@ from sureflow.validation import settings
 
 Conditions = Float[np.ndarray, "_ parameter"]
 Chosen = Int[np.ndarray, " _"]
+Mask = Bool[np.ndarray, " case"]
+
+IN_DOMAIN = "in_domain"  # the test runs of a split that measure errors
 
 RANDOM, HALTON, SOBOL, LATIN = "random", "halton", "sobol", "latin-hypercube"
 DESIGNS = (RANDOM, HALTON, SOBOL, LATIN)
@@ -37,8 +41,9 @@ LATIN_TRIALS = 20
 class ReplaySettings:
     """Which ways of choosing runs are compared, from how many runs on and up to how many, over how many starts.
 
-    Every start holds back a share `test` of the runs, or those from number `test_from` on, to measure errors on, and gives all
-    ways the same `first` runs. Errors are measured at `points` points of the fields, evenly spaced.
+    Every start holds back a share `test` of the runs, or those from number `test_from` on, to measure errors on, or with a
+    `split` by its name, all but its training runs, of which those in the domain measure errors. All ways have the same `first`
+    runs. Errors are measured at `points` points of the fields, evenly spaced.
     """
 
     ways: tuple[str, ...] = (*DESIGNS, "space-filling", "integrated-variance", "loo-distance", "loo-simplex")
@@ -50,6 +55,7 @@ class ReplaySettings:
     batch: PositiveInt = 1
     test: float = Field(default=0.25, gt=0, lt=1)
     test_from: PositiveInt | None = None
+    split: str | None = None
     points: PositiveInt = 256
     seed: NonNegativeInt = 0
 
@@ -94,7 +100,7 @@ class Replay:
         spec = specification({"model": given.model, "scaling": given.scaling})
         n_parameters = runs.parameters.shape[1]
         first = given.first or 2 * (n_parameters + 1)
-        pool = int((~_held_back(runs, given, 0)).sum())
+        pool = int(_divided(runs, given, 0)[0].sum())
         most = min(given.most or 20 * n_parameters, pool)
         if first >= most:
             raise SureflowError(
@@ -110,8 +116,7 @@ class Replay:
     @one_blas_thread()
     def trace(self, way: str, start: int) -> Trace:
         """Reveal runs as one way of choosing asks for them."""
-        held_back = _held_back(self.runs, self.settings, start)
-        pool, test = self.runs.select(~held_back), self.runs.select(held_back)
+        pool, test = (self.runs.select(mask) for mask in _divided(self.runs, self.settings, start))
         judge = _Judge(test, Standard.of_fields(self.runs))
         sizes, errors, own = [], [], []
         for chosen, surrogate in self._steps(way, start, pool):
@@ -191,7 +196,16 @@ class _Judge:
         return float((missed / self.unit.std[:, None]).mean())
 
 
-def _held_back(runs: Runs, given: ReplaySettings, start: int) -> Bool[np.ndarray, " case"]:
+def _divided(runs: Runs, given: ReplaySettings, start: int) -> tuple[Mask, Mask]:
+    """Runs to choose from, and runs to measure errors on."""
+    if given.split is not None:
+        division = SPLITS[given.split]()(runs)
+        return division.train, division.test[IN_DOMAIN]
+    held_back = _held_back(runs, given, start)
+    return ~held_back, held_back
+
+
+def _held_back(runs: Runs, given: ReplaySettings, start: int) -> Mask:
     held_back = np.zeros(len(runs), bool)
     if given.test_from is not None:
         held_back[given.test_from :] = True

@@ -13,7 +13,7 @@ NOT_ADAPTIVE = (*DESIGNS, "space-filling")
 PAYS = 0.1  # share of the runs that must be saved before a difference is called one
 
 
-def targets_of(traces: Sequence[Trace], shares: Sequence[float] = (0.5, 0.75, 1.0)) -> tuple[float, ...]:
+def targets_of(traces: Sequence[Trace], shares: Sequence[float] = (0.5, 0.7, 0.9)) -> tuple[float, ...]:
     """Errors that the median Halton sequence, or else the first way, reaches with these shares of the most runs."""
     ways = [trace.way for trace in traces]
     base = [trace for trace in traces if trace.way == (HALTON if HALTON in ways else ways[0])]

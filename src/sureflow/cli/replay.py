@@ -21,6 +21,7 @@ def replay(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Setting of the model, as in scales=learned; may be repeated.")
     ] = None,
+    scaling: Annotated[str, typer.Option(help="Scaling of fields and inputs, as for `sureflow train`.")] = "auto",
     starts: Annotated[int, typer.Option(help="How many starts, each with other runs held back.")] = 20,
     first: Annotated[int | None, typer.Option(help="Runs to begin with; by default 2 (parameters + 1).")] = None,
     most: Annotated[int | None, typer.Option(help="Runs to end with; by default 20 a parameter.")] = None,
@@ -29,8 +30,12 @@ def replay(
     test_from: Annotated[
         int | None, typer.Option(help="Hold back the runs from this number on instead, the same at every start.")
     ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(help="Choose from the training runs of this split, such as parts, and test in its domain."),
+    ] = None,
     targets: Annotated[
-        str | None, typer.Option(help="Errors to reach; by default those of Halton with a half to all of the runs.")
+        str | None, typer.Option(help="Errors to reach; by default those of Halton with 50, 70 and 90 % of the runs.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the starts.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of other settings.")] = False,
@@ -58,12 +63,9 @@ def replay(
     chosen: dict[str, object] = {"name": model}
     for setting in settings or []:
         apply_override(chosen, setting)
-    limits = {"first": first, "most": most, "test": test, "test_from": test_from}
-    given = ReplaySettings(model=chosen, starts=starts, batch=batch, seed=seed, **limits)
-    if ways is not None:
-        given = ReplaySettings(
-            tuple(parse_names("ways", ways)), chosen, starts=starts, batch=batch, seed=seed, **limits
-        )
+    asked = {"first": first, "most": most, "test": test, "test_from": test_from, "split": split, "scaling": scaling}
+    asked |= {} if ways is None else {"ways": tuple(parse_names("ways", ways))}
+    given = ReplaySettings(model=chosen, starts=starts, batch=batch, seed=seed, **asked)
     with Bar("replay") as bar:
 
         def watch(done: int, total: int, way: str) -> None:
@@ -75,12 +77,14 @@ def replay(
         except KeyboardInterrupt as stop:
             stop.add_note(f"finished traces are kept in {output}; run the same command again to go on")
             raise
-    asked = targets_of(traces) if targets is None else tuple(parse_number("targets", one) for one in targets.split(","))
-    write_table(output, traces, asked)
+    errors = (
+        targets_of(traces) if targets is None else tuple(parse_number("targets", one) for one in targets.split(","))
+    )
+    write_table(output, traces, errors)
     by_way = {way: np.array([trace.error for trace in traces if trace.way == way]) for way in given.ways}
     save(draw_replay(np.array(traces[0].runs, float), by_way, plain=DESIGNS), output / "replay.png")
-    out.print(table_text(replay_rows(traces, asked), asked), markup=False)
-    for target in asked:
+    out.print(table_text(replay_rows(traces, errors), errors), markup=False)
+    for target in errors:
         out.print(f"to {target:g}: {verdict(traces, target)}", markup=False)
 
 
