@@ -88,7 +88,12 @@ def test_another_goal_in_the_same_folder_is_refused(uninterrupted):
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
-    [({}, "the loop has no end"), ({"most_runs": 0}, "most_runs=0 leaves nothing to spend"), ({"target": 0}, "target")],
+    [
+        ({}, "the loop has no end"),
+        ({"most_runs": 0}, "most_runs=0 leaves nothing to spend"),
+        ({"most_seconds": 0}, "most_seconds=0 leaves nothing to spend"),
+        ({"target": 0}, "target"),
+    ],
 )
 def test_goals_without_sense_are_refused(given, sentence):
     with pytest.raises(sf.SureflowError, match=sentence):

@@ -132,6 +132,7 @@ def test_the_simplex_rule_works_in_one_parameter():
         ({"count": 0}, "count=0 must be at least 1"),
         ({"criterion": "spacefilling"}, "did you mean space-filling"),
         ({"region": {"ranges": {"mach": [45.0, 60.0]}}}, "nothing can be computed outside 2..40"),
+        ({"region": {"ranges": {"altitude_km": [90.0, 99.0]}}}, "nothing can be computed outside 0..86"),
         ({"region": {"ranges": {"speed": [45.0, 60.0]}}}, "names 'speed': the parameters are mach, altitude_km"),
         ({"region": {"ranges": {"mach": [20.0, 10.0]}}}, "runs backwards"),
         ({"region": {"area": 3}}, "area"),
