@@ -5,12 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import layers
 import sureflow as sf
 import synthetic
 from explore.trained import CLOSED, trained
 from sureflow.explore.answers import program_of
-from sureflow.explore.explorer import as_read
+from sureflow.explore.packing import coded
 from sureflow.models.interpolation import InterpolationSettings
 
 
@@ -26,7 +25,9 @@ def test_the_program_is_the_model(model):
 
 def agrees(surrogate):
     at = conditions(surrogate)
-    found, wanted = as_read(program_of(surrogate, [])).run(at), surrogate.answer(at).predictive
+    program = program_of(surrogate, [])
+    read = program.reading({name: coded(rows, program.kinds[name]).values() for name, rows in program.rows.items()})
+    found, wanted = read.run(at), surrogate.answer(at).predictive
     extent = np.ptp(wanted.mean, axis=(0, 2))[:, None]
     assert np.abs(found["mean"] - wanted.mean).max() < 1e-4 * extent.max()
     assert (np.abs(found["mean"] - wanted.mean) < 1e-4 * extent).all()
@@ -50,18 +51,3 @@ def test_inputs_of_similarity():
     }
     known = replace(runs, header=replace(runs.header, made_by=made_by))
     agrees(sf.fit(known, "interpolation", scaling="similarity", calibrate=False))
-
-
-def test_aligned_runs_are_an_interpolation_that_a_table_corrects():
-    """Bars are in closed form; of the mean, a table holds what moving the wall layers makes of an interpolation."""
-    surrogate = sf.fit(layers.runs(), "aligned", scaling="similarity", calibrate=False)
-    ranges = list(zip(surrogate.domain.lower, surrogate.domain.upper, strict=True))
-    at = conditions(surrogate)
-    found, wanted = as_read(program_of(surrogate, ranges)).run(at), surrogate.answer(at).predictive
-    extent = np.ptp(wanted.mean, axis=2, keepdims=True)
-    off = np.abs(found["mean"] - wanted.mean) / extent
-    # Between entries of the lattice, cubics miss the density at the wall, the steepest of all, by 0.8 % at the worst point.
-    assert off.max() < 0.01
-    assert off.mean() < 1e-4
-    largest = wanted.std.max(axis=2, keepdims=True)
-    assert (np.abs(found["std"] - wanted.std) <= 0.01 * wanted.std + 1e-4 * largest).all()

@@ -4,12 +4,13 @@ from dataclasses import replace
 from functools import cache
 
 import kinds_of_runs
+import layers
 import sureflow as sf
 import synthetic
 from sureflow.models.pod_deeponet import PodDeepONetSettings
 from sureflow.surrogate.model import Surrogate
 
-CLOSED = ("interpolation", "pod-gp", "pod-deeponet")
+CLOSED = ("interpolation", "aligned", "pod-gp", "pod-deeponet")
 
 
 @cache
@@ -17,6 +18,8 @@ def trained(model: str) -> Surrogate:
     """A model of the small bow shock; the bars of all kinds are those of the interpolation, whose folds are quick."""
     if model == "interpolation":
         return sf.fit(synthetic.runs(), model)
+    if model == "aligned":
+        return sf.fit(layers.runs(), model, scaling="similarity")
     settings = PodDeepONetSettings(members=3, width=8, steps=200) if model == "pod-deeponet" else model
     return replace(
         sf.fit(synthetic.runs(), settings, calibrate=False), calibration=trained("interpolation").calibration

@@ -11,7 +11,7 @@ from sureflow.data.wall_layer import LANDMARKS, WallLayer, lines_of
 from sureflow.errors import SureflowError
 from sureflow.models import AlignedSettings, InterpolationSettings
 from sureflow.models.kernels import KERNELS, inverse_system
-from sureflow.models.warps import _taps, monotone
+from sureflow.models.warps import monotone, taps
 from sureflow.surrogate.choose import compare
 from sureflow.surrogate.learning import learn
 from sureflow.surrogate.specification import ComparisonSettings, Specification
@@ -127,7 +127,7 @@ def test_maps_aremonotone_and_that_to_oneself_is_none():
 
 def test_values_between_levels_are_exact_for_cubics():
     places = np.array([[-0.5, -0.1, 0.0, 0.3, 4.7, 7.2]])
-    first, weights = _taps(places, 9)
+    first, weights = taps(places, 9)
     level = np.concatenate([[-0.5], np.arange(8.0)])
     cubic = lambda x: 1.0 + x - 0.5 * x**2 + 0.1 * x**3  # noqa: E731
     found = sum(weights[tap] * cubic(level[first + tap]) for tap in range(4))

@@ -4,10 +4,11 @@ import numpy as np
 
 from sureflow.errors import SureflowError
 from sureflow.explore.bar_forms import calibrated_bars, quantity_bars_of
-from sureflow.explore.closed_forms import BASES, FORMS, Form, weights_of
+from sureflow.explore.closed_forms import FORMS, Form, weights_of
+from sureflow.explore.packing import Kind
 from sureflow.explore.program import Program, Value, join
-from sureflow.explore.tabulated import Ranges, fields_of_runs, tabulated
-from sureflow.explore.transforms import PAGE_STREAMS, TRANSFORMS, FieldUnits
+from sureflow.explore.tabulated import Ranges, tabulated
+from sureflow.explore.transforms import PAGE_STREAMS, TRANSFORMS, FieldUnits, layer_columns_of
 from sureflow.models.contract import typical_distance
 from sureflow.surrogate.model import Surrogate
 from sureflow.surrogate.space import MovingGeometry
@@ -48,7 +49,7 @@ def _places(moving: MovingGeometry, parameters: Value) -> Value:
     inputs = (parameters - constant(moving.inputs.mean)) / constant(moving.inputs.std)
     fields = moving.places.fields
     nodes = fields[:, :, moving.n_points :] if fields.shape[2] > moving.n_points else fields
-    return weights_of(moving.places, inputs).rows(nodes)
+    return weights_of(moving.places, inputs, moving.places.kernel).rows(nodes, Kind.RUNS)
 
 
 def _stream(surrogate: Surrogate, parameters: Value) -> Value:
@@ -67,13 +68,12 @@ def _normalized(surrogate: Surrogate, parameters: Value, ranges: Ranges) -> tupl
     standard = predictor.normalizer.inputs
     constant = parameters.program.constant
     inputs = (inputs - constant(standard.mean)) / constant(standard.std)
+    if predictor.layer is not None:
+        inputs = join(inputs, layer_columns_of(surrogate, parameters, units))
     if has_closed_form(surrogate):
         form = FORMS[surrogate.settings.name](predictor.fitted, inputs)
     else:
-        base = None
-        if surrogate.settings.name in BASES:
-            base = BASES[surrogate.settings.name](predictor.fitted, inputs, fields_of_runs(surrogate))
-        form = tabulated(surrogate, parameters, inputs, ranges, base)
+        form = tabulated(surrogate, inputs, ranges)
     runs = standard.forward(predictor.scaling.inputs(surrogate.domain.parameters))
     novelty = form.novelty or inputs.distance(runs).smallest() * (1 / typical_distance(runs))
     return form, units, novelty

@@ -4,6 +4,7 @@ import numpy as np
 
 from sureflow.errors import SureflowError
 from sureflow.explore.closed_forms import Form
+from sureflow.explore.packing import Kind
 from sureflow.explore.program import Value, join
 from sureflow.surrogate.model import Surrogate
 from sureflow.surrogate.space import NEIGHBORS, Space
@@ -23,7 +24,7 @@ def calibrated_bars(surrogate: Surrogate, form: Form, novelty: Value, parameters
         return own
     fitted = _known(surrogate.calibration.fields)
     if own is None:
-        own = one.rows(np.ones((1, *fitted.scale.shape)), relative=True)
+        own = one.rows(np.ones((1, *fitted.scale.shape)), Kind.POSITIVE)
     return _bars(fitted, surrogate, own, novelty, parameters, surrogate.space)
 
 
@@ -51,7 +52,7 @@ def _bars(
 
     def rows(array: np.ndarray) -> Value:
         constant = own.program.constant
-        return constant(array[:, 0]) if space is None else constant(np.ones(1)).rows(array[None], relative=True)
+        return constant(array[:, 0]) if space is None else constant(np.ones(1)).rows(array[None], Kind.POSITIVE)
 
     grown = own * (novelty.at_least(LEAST_NOVELTY) ** fitted.growth)
     squared = grown**2 + FLOOR**2

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sureflow.explore.program import Value, join
+from sureflow.explore.packing import Kind
+from sureflow.explore.program import Value, join, select
 from sureflow.models.kernels import KERNELS
 from sureflow.models.pod_gp import WIDE
+from sureflow.models.warps import COLDEST, COLUMNS
 from sureflow.predictive import DISCREPANCY, EPISTEMIC
 from sureflow.registry import Registry
 
@@ -42,24 +44,49 @@ RADIAL: dict[str, Callable[[Value], Value]] = {
 
 def interpolation(fitted: Any, inputs: Value) -> Form:
     """Weights of the runs, and a spread of what was missed at the nearest ones (`models.interpolation`)."""
-    return interpolated(fitted, inputs, fitted.fields, fitted.kernel)
+    bars, novelty = _missed_nearby(fitted, inputs, fitted.kernel)
+    return Form(weights_of(fitted, inputs, fitted.kernel).rows(fitted.fields, Kind.RUNS), {EPISTEMIC: bars}, novelty)
 
 
-def interpolated(fitted: Any, inputs: Value, fields: np.ndarray, kernel: str) -> Form:
-    """Fields of the runs, interpolated with the nodes, scales, inverse and residuals of a model."""
+def aligned(fitted: Any, inputs: Value) -> Form:
+    """Runs that are warped to the wall layer of the condition, and then interpolated (`models.aligned`, `models.warps`)."""
+    weights, warp = weights_of(fitted, inputs, "cubic"), fitted.warp
+    first = len(fitted.scales)
+    layer, (wall, hot) = (
+        inputs.pick(*range(first, first + COLUMNS - 2)),
+        map(inputs.pick, range(first + COLUMNS - 2, first + COLUMNS)),
+    )
+    density, temperature = warp.columns
+    outer, n_lines, n_rows = warp.outer.swapaxes(1, 2).astype(float), warp.inner.shape[3], len(warp._share)
+    levels = warp.inner.swapaxes(1, 2).astype(float)
+    moved = weights.warped(layer, warp.landmarks, warp.rows[1:], levels, n_rows)
+    above = wall - warp.zero[temperature]
+    warm = (moved.only(temperature) * (hot - wall) + above).at_least(above * COLDEST)
+    dense = moved.only(density).exponential() / warm + warp.zero[density]
+    which = np.zeros(len(warp.zero), int)
+    which[[density, temperature]] = 1, 2
+    inside = select(which, moved, dense, warm + warp.zero[temperature])
+    outer = np.pad(outer, ((0, 0), (0, 0), (n_rows - outer.shape[2], 0), (0, 0)), "edge")
+    outside = weights.rows(outer.reshape(*outer.shape[:2], -1), Kind.RUNS)
+    of_layer = inputs.program.constant(np.ones(1)).rows(np.repeat(warp._share, n_lines)[None, None]).only(0)
+    bars, novelty = _missed_nearby(fitted, inputs, "cubic")
+    return Form(inside * of_layer + outside * (1.0 - of_layer), {EPISTEMIC: bars}, novelty)
+
+
+def _missed_nearby(fitted: Any, inputs: Value, kernel: str) -> tuple[Value, Value]:
+    """Root mean square of what was missed at the runs nearby, times the power function; and the novelty."""
     n_runs, n_varying = fitted.nodes.shape
     away, terms = _terms(fitted, inputs, kernel)
     power = (KERNELS[kernel].at_zero - terms.quadratic(fitted.inverse)).root()
     nearest, width = away.smallest(), away.smallest(min(2 * (n_varying + 1), n_runs) - 1)
     shares = ((nearest**2 - away**2) / (width**2) * 0.5).exponential()
-    variance = (shares / shares.sum()).rows(np.asarray(fitted.residuals, float) ** 2, relative=True)
-    mean = terms.times(fitted.inverse[:, :n_runs]).rows(fields)
-    return Form(mean, {EPISTEMIC: variance.root() * power}, power * (1 / fitted._typical_power))
+    variance = (shares / shares.sum()).rows(np.asarray(fitted.residuals, float) ** 2, Kind.POSITIVE)
+    return variance.root() * power, power * (1 / fitted._typical_power)
 
 
-def weights_of(fitted: Any, inputs: Value) -> Value:
+def weights_of(fitted: Any, inputs: Value, kernel: str) -> Value:
     """What the fields of the runs are multiplied with to interpolate between them."""
-    return _terms(fitted, inputs, fitted.kernel)[1].times(fitted.inverse[:, : len(fitted.nodes)])
+    return _terms(fitted, inputs, kernel)[1].times(fitted.inverse[:, : len(fitted.nodes)])
 
 
 def _terms(fitted: Any, inputs: Value, kernel: str) -> tuple[Value, Value]:
@@ -76,8 +103,8 @@ def pod_gp(fitted: Any, inputs: Value) -> Form:
     location, variance = x.process(fitted.inputs, fitted.coefficients, fitted.logarithms, WIDE)
     one, scale = x.program.constant(np.ones(1)), x.program.constant(fitted.scale)
     mean = join(one, location * scale).rows(np.concatenate([fitted.mean[None], fitted.modes]))
-    epistemic = (variance * scale**2).rows(fitted.modes**2, relative=True).root()
-    parts = {EPISTEMIC: epistemic, DISCREPANCY: one.rows(fitted._discrepancy[None], relative=True)}
+    epistemic = (variance * scale**2).rows(fitted.modes**2, Kind.POSITIVE).root()
+    parts = {EPISTEMIC: epistemic, DISCREPANCY: one.rows(fitted._discrepancy[None], Kind.POSITIVE)}
     return Form(mean, parts, (variance * scale**2).sum().root() * (1 / fitted._typical_deviation))
 
 
@@ -101,15 +128,11 @@ def pod_deeponet(fitted: Any, inputs: Value) -> Form:
     away = join(*(member - average for member in members))
     mean = join(one, average).rows(np.concatenate([fitted.mean[None], fitted.modes]))
     return Form(
-        mean, {EPISTEMIC: away.spread(fitted.modes), DISCREPANCY: one.rows(fitted.truncation[None], relative=True)}
+        mean, {EPISTEMIC: away.spread(fitted.modes), DISCREPANCY: one.rows(fitted.truncation[None], Kind.POSITIVE)}
     )
 
 
-# What a table corrects, of models that have a closed form but for a small part; fields are those of the runs.
-BASES: Registry[Callable[[Any, Value, np.ndarray], Form]] = Registry("closed form to correct")
-# Without the warp, it is an interpolation, whose bars it has (`models.aligned`).
-BASES.register("aligned", lambda fitted, inputs, fields: interpolated(fitted, inputs, fields, "cubic"))
-
 FORMS.register("interpolation", interpolation)
+FORMS.register("aligned", aligned)
 FORMS.register("pod-gp", pod_gp)
 FORMS.register("pod-deeponet", pod_deeponet)

@@ -15,7 +15,7 @@ from sureflow.data.disk import explain_writing
 from sureflow.data.labels import LONG_NAMES
 from sureflow.errors import Exists, SureflowError
 from sureflow.explore.answers import has_closed_form, program_of
-from sureflow.explore.packing import Packing, restored
+from sureflow.explore.packing import Coded, Packing, coded
 from sureflow.explore.program import Program
 from sureflow.explore.surfaces import Cut, drawn, restricted
 from sureflow.explore.tabulated import Ranges
@@ -55,11 +55,13 @@ def explorer(surrogate: Surrogate, title: str = "", *, cut: Cut | None = None) -
         for one in header["parameters"]:  # a table ends where it ends
             one |= {"lowest": one["least"], "farthest": one["most"]}
     program = program_of(surrogate, ranges)
-    check = checked(surrogate, as_read(program), ranges)
-    for name, rows in program.rows.items():
-        if header["used"] is not None and rows.shape[2] == surrogate.space.n_points:
-            program.rows[name] = rows[:, :, packing.content["used"]]
-    header |= {"program": packed(program, packing), "check": check, "service": None}
+    rows = {name: coded(one, program.kinds[name]) for name, one in program.rows.items()}
+    check = checked(surrogate, program.reading({name: one.values() for name, one in rows.items()}), ranges)
+    if header["used"] is not None:
+        used = packing.content["used"]
+        whole = [name for name, one in program.rows.items() if one.shape[2] == surrogate.space.n_points]
+        rows |= {name: rows[name]._replace(levels=rows[name].levels[:, :, used]) for name in whole}
+    header |= {"program": packed(program, rows, packing), "check": check, "service": None}
     return rendered(header, packing, title or default_title(surrogate))
 
 
@@ -113,25 +115,17 @@ def rendered(header: dict[str, Any], packing: Packing, title: str) -> str:
     )
 
 
-def packed(program: Program, packing: Packing) -> dict[str, Any]:
+def packed(program: Program, rows: dict[str, Coded], packing: Packing) -> dict[str, Any]:
     """A program for the header of the page, with its arrays in the packing."""
     for name, array in program.arrays.items():
         packing.add(name, array)
-    for name, rows in program.rows.items():
-        packing.add_rows(name, rows, relative=name in program.relative)
+    for name, one in rows.items():
+        packing.add_rows(name, one)
     steps = [
         {"op": step.op, "inputs": step.inputs, "arrays": dict(step.arrays), "settings": dict(step.settings)}
         for step in program.steps
     ]
     return {"steps": steps, "outputs": program.outputs}
-
-
-def as_read(program: Program) -> Program:
-    """The program with its rows as a page reads them."""
-    read = Program()
-    read.__dict__.update(program.__dict__)
-    read.rows = {name: restored(rows, relative=name in program.relative) for name, rows in program.rows.items()}
-    return read
 
 
 def described(surrogate: Surrogate, packing: Packing, cut: Cut | None) -> dict[str, Any]:

@@ -1,17 +1,77 @@
-"""Arrays of a page: small ones as they are, rows of fields in levels of 16 bits, all in one compressed block."""
+"""Arrays of a page: small ones as they are, rows of fields in levels of some bits, all in one compressed block."""
 
 import base64
 import zlib
 from dataclasses import dataclass, field
-from typing import Any
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-LEVELS = 65535
-# Rows whose relative size counts, such as variances, are kept by this root of theirs: small ones keep their digits.
-COMPANDED = 4
 DTYPES = {"float64": "f8", "float32": "f4", "int32": "i4"}
+
+Rows = Float[np.ndarray, "row variable point"]
+
+
+class Kind(StrEnum):
+    """What rows of fields are, and so how they are kept."""
+
+    MODES = "modes"  # with weights as large as they are small
+    FINE = "fine"  # logarithms and what else needs more digits
+    POSITIVE = (
+        "positive"  # variances, whose relative size counts: by a root of theirs, so that small ones keep their digits
+    )
+    RUNS = "runs"  # with weights of one size: by their principal components, most of which are small and need few bits
+
+
+BITS = {Kind.MODES: 16, Kind.FINE: 20, Kind.POSITIVE: 11, Kind.RUNS: 20}
+ROOT = 4  # of rows that are positive
+
+
+class Coded(NamedTuple):
+    """Levels, and value = (low + step * level)^exponent; the rows are `mix` times these values where there is one."""
+
+    levels: np.ndarray
+    low: Float[np.ndarray, "row variable"]
+    step: Float[np.ndarray, "row variable"]
+    exponent: int = 1
+    mix: Float[np.ndarray, "row component"] | None = None
+
+    def values(self) -> Rows:
+        """The rows as a page reads them, in single precision."""
+        values = (self.low[:, :, None] + self.step[:, :, None] * self.levels) ** self.exponent
+        values = values.astype(np.float32).astype(float)
+        return values if self.mix is None else np.einsum("rk,kvp->rvp", self.mix, values, optimize=True)
+
+
+def coded(rows: Rows, kind: Kind) -> Coded:
+    """Rows in levels."""
+    most = 2 ** BITS[kind] - 1
+    if kind is Kind.RUNS:
+        return _components(rows, most)
+    exponent = ROOT if kind is Kind.POSITIVE else 1
+    values = np.maximum(rows, 0.0) ** (1 / ROOT) if kind is Kind.POSITIVE else np.asarray(rows, float)
+    low, high = (np.zeros(values.shape[:2]) if kind is Kind.POSITIVE else values.min(axis=2)), values.max(axis=2)
+    step = np.where(high > low, (high - low) / most, 1.0)
+    return Coded(_levels(values, low, step), low, step, exponent)
+
+
+def _components(rows: Rows, most: int) -> Coded:
+    """Orthogonal components of the rows, with one step for all of them: weights of rows and of components are equally large."""
+    step = np.maximum(np.ptp(rows, axis=2).max(axis=0), np.finfo(float).tiny) / most  # of every variable
+    flat = (rows / step[:, None]).reshape(len(rows), -1)
+    mix = np.linalg.eigh(flat @ flat.T)[1][:, ::-1].astype(np.float32)
+    values = np.linalg.solve(mix.astype(float), flat).reshape(rows.shape) * step[:, None]
+    kept = (np.abs(values) > 0.5 * step[:, None]).any(axis=(1, 2))
+    kept[0] = True
+    low = values[kept].min(axis=2)
+    steps = np.broadcast_to(step, low.shape)
+    return Coded(_levels(values[kept], low, steps), low, steps, mix=mix[:, kept])
+
+
+def _levels(values: Rows, low: np.ndarray, step: np.ndarray) -> np.ndarray:
+    return np.rint((values - low[:, :, None]) / step[:, :, None]).astype(np.int32)
 
 
 @dataclass
@@ -32,40 +92,24 @@ class Packing:
             "dtype": DTYPES[str(kept.dtype)],
         }
 
-    def add_rows(self, name: str, rows: Float[np.ndarray, "row variable point"], *, relative: bool) -> None:
-        levels, low, step = quantized(rows, relative=relative)
-        self.add(f"{name}.ranges", np.stack([low, step], axis=-1).reshape(-1, 2))
-        steps = np.diff(levels.astype(np.int32), axis=-1, prepend=0).astype(np.uint16)
-        halves = np.stack([steps & 255, steps >> 8], axis=-2).astype(np.uint8)
-        exponent = COMPANDED if relative else 1
-        described = {"shape": rows.shape, "exponent": exponent, "ranges": f"{name}.ranges"}
-        self.rows[name] = {"offset": self._append(halves.tobytes()), **described}
+    def add_rows(self, name: str, rows: Coded) -> None:
+        """Differences of the levels along the points, the lowest bytes of a row before the next ones."""
+        self.add(f"{name}.ranges", np.stack([rows.low, rows.step], axis=-1).reshape(-1, 2))
+        mix = None
+        if rows.mix is not None:
+            mix = f"{name}.mix"
+            self.add(mix, rows.mix)
+        steps = np.diff(rows.levels, axis=-1, prepend=0)
+        planes = 3 if rows.levels.max(initial=0) > 0xFFFF else 2
+        parts = np.stack([(steps >> 8 * plane) & 255 for plane in range(planes)], axis=-2).astype(np.uint8)
+        described = {"shape": rows.levels.shape, "planes": planes, "exponent": rows.exponent, "mix": mix}
+        self.rows[name] = {"offset": self._append(parts.tobytes()), "ranges": f"{name}.ranges", **described}
 
     def text(self) -> str:
         """All bytes, compressed, as text."""
-        return base64.b64encode(zlib.compress(b"".join(self.parts), 9)).decode()
+        return base64.b64encode(zlib.compress(b"".join(self.parts), 6)).decode()
 
     def _append(self, content: bytes) -> int:
         self.parts += [content, bytes(-len(content) % 8)]
         offset, self.size = self.size, self.size + len(content) + -len(content) % 8
         return offset
-
-
-def quantized(
-    rows: Float[np.ndarray, "row variable point"], *, relative: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Levels, and value = low + step * level of every row and variable, of the root where relative sizes count."""
-    values = np.maximum(rows, 0.0) ** (1 / COMPANDED) if relative else np.asarray(rows, float)
-    low, high = (np.zeros(values.shape[:2]) if relative else values.min(axis=2)), values.max(axis=2)
-    step = np.where(high > low, (high - low) / LEVELS, 1.0)
-    levels = np.rint((values - low[:, :, None]) / step[:, :, None]).astype(np.uint16)
-    return levels, low, step
-
-
-def restored(
-    rows: Float[np.ndarray, "row variable point"], *, relative: bool
-) -> Float[np.ndarray, "row variable point"]:
-    """Rows as a page reads them, in single precision."""
-    levels, low, step = quantized(rows, relative=relative)
-    values = low[:, :, None] + step[:, :, None] * levels
-    return (values**COMPANDED if relative else values).astype(np.float32).astype(float)

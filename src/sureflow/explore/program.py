@@ -24,6 +24,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.ndimage import maximum_filter
 from scipy.spatial.distance import cdist
 
+from sureflow.explore.packing import Kind
+from sureflow.models.warps import monotone, taps
+
 Small = Float[np.ndarray, "case _"]
 Numbers = Float[np.ndarray, "..."]
 
@@ -45,7 +48,7 @@ class Program:
         self.steps: list[Step] = []
         self.arrays: dict[str, np.ndarray] = {}
         self.rows: dict[str, Float[np.ndarray, "row variable point"]] = {}
-        self.relative: set[str] = set()  # names of rows whose relative size counts
+        self.kinds: dict[str, Kind] = {}  # of rows
         self.outputs: dict[str, int] = {}
         self._names: dict[bytes, str] = {}
 
@@ -60,10 +63,10 @@ class Program:
     def constant(self, numbers: Numbers) -> "Value":
         return self.add("constant", arrays={"values": np.atleast_1d(np.asarray(numbers, float)).ravel()})
 
-    def keep_rows(self, rows: Float[np.ndarray, "row variable point"], *, relative: bool) -> str:
+    def keep_rows(self, rows: Float[np.ndarray, "row variable point"], kind: Kind) -> str:
         """The name of rows of fields."""
-        name = self._keep(self.rows, rows, "rows")
-        self.relative |= {name} if relative else set()
+        name = self._keep(self.rows, rows, f"rows_{kind}")
+        self.kinds[name] = kind
         return name
 
     def name(self, **outputs: "Value") -> None:
@@ -77,6 +80,13 @@ class Program:
             self._names[key] = f"{kind}{len(place)}"
             place[self._names[key]] = kept
         return self._names[key]
+
+    def reading(self, rows: dict[str, Float[np.ndarray, "row variable point"]]) -> "Program":
+        """The same program with rows as a page reads them."""
+        read = Program()
+        read.__dict__.update(self.__dict__)
+        read.rows = rows
+        return read
 
     def run(self, conditions: Small) -> dict[str, np.ndarray]:
         """Every named output at conditions (case, parameter)."""
@@ -195,13 +205,40 @@ class Value:
         count = len(targets)
         return both.pick(*range(count)), both.pick(*range(count, 2 * count))
 
-    def rows(self, rows: Float[np.ndarray, "row variable point"], *, relative: bool = False) -> "Value":
-        """The field sum_k x_k row_k; `relative` where the relative size of the rows counts, which are positive then."""
-        return self.program.add("combine", self, rows=self.program.keep_rows(rows, relative=relative))
+    def rows(self, rows: Float[np.ndarray, "row variable point"], kind: Kind = Kind.MODES) -> "Value":
+        """The field sum_k x_k row_k."""
+        return self.program.add("combine", self, rows=self.program.keep_rows(rows, kind))
 
     def spread(self, rows: Float[np.ndarray, "row variable point"]) -> "Value":
         """The field sqrt(mean over m of (sum_k x_mk row_k)^2), of numbers (m, k) in one vector."""
-        return self.program.add("spread", self, rows=self.program.keep_rows(rows, relative=False))
+        return self.program.add("spread", self, rows=self.program.keep_rows(rows, Kind.MODES))
+
+    def warped(
+        self,
+        landmarks: "Value",
+        runs: Float[np.ndarray, "run landmark"],
+        layer: Float[np.ndarray, " 2"],
+        levels: Float[np.ndarray, "run variable level line"],
+        n_rows: int,
+    ) -> "Value":
+        """The field sum_k x_k S_k g_k of runs that are moved along the lines from a wall (`models.warps`), 0 beyond the layer.
+
+        `landmarks` are those asked for, `runs` those of the runs. `layer` says up to which row it is needed, and from which on
+        nothing is moved; `levels` are values at the wall and in the cells; the mesh has `n_rows`.
+        """
+        *_, n_levels, n_lines = levels.shape
+        kept = self.program.keep_rows(levels.reshape(*levels.shape[:2], -1), Kind.FINE)
+        settings = {"last": float(layer[0]), "end": float(layer[1]), "levels": n_levels, "shape": [n_rows, n_lines]}
+        return self.program.add("warp", self, landmarks, arrays={"runs": runs}, rows=kept, **settings)
+
+    def only(self, variable: int | np.integer) -> "Value":
+        """One variable of a field, for all variables."""
+        return self.program.add("only", self, variable=int(variable))
+
+
+def select(which: Sequence[int] | np.ndarray, *fields: Value) -> Value:
+    """For every variable that of one of the fields."""
+    return fields[0].program.add("select", *fields, which=[int(one) for one in which])
 
 
 def join(*values: Value) -> Value:
@@ -274,7 +311,36 @@ def _spread(x: Small, rows: Float[np.ndarray, "row variable point"]) -> Float[np
     return np.sqrt((np.einsum("cmk,kvp->cmvp", weights, rows) ** 2).mean(axis=1))
 
 
-FIELDS_OF_SMALL = ("combine", "spread")
+def _warp(
+    x: Small,
+    landmarks: Small,
+    rows: Float[np.ndarray, "run variable value"],
+    runs: np.ndarray,
+    last: float,
+    end: float,
+    levels: int,
+    shape: list[int],
+) -> Float[np.ndarray, "case variable point"]:
+    n_rows, n_lines = shape
+    fixed = np.column_stack([np.full(len(runs), -0.5), runs, np.full(len(runs), end)])
+    at = np.arange(np.ceil(last))
+    values = rows.reshape(*rows.shape[:2], levels, n_lines)
+    found = np.zeros((len(x), rows.shape[1], n_rows, n_lines))
+    for case, (weights, asked) in enumerate(zip(x, landmarks, strict=True)):
+        first, shares = taps(monotone(np.concatenate([[-0.5], asked, [end]]), fixed, at), levels)
+        for tap, share in enumerate(shares):
+            moved = np.take_along_axis(values, (first + tap)[:, None, :, None], axis=2)
+            found[case, :, : len(at)] += np.einsum("k,kr,kvrl->vrl", weights, share, moved)
+    return found.reshape(len(x), rows.shape[1], -1)
+
+
+def _select(*fields: Float[np.ndarray, "case _ point"], which: list[int]) -> Float[np.ndarray, "case variable point"]:
+    return np.stack(
+        [fields[one][:, variable if fields[one].shape[1] > 1 else 0] for variable, one in enumerate(which)], axis=1
+    )
+
+
+FIELDS_OF_SMALL = ("combine", "spread", "warp")
 OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
     "add": np.add,
     "subtract": np.subtract,
@@ -301,4 +367,7 @@ OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
     "process": _process,
     "combine": lambda x, rows: np.einsum("ck,kvp->cvp", x, rows),
     "spread": _spread,
+    "warp": _warp,
+    "only": lambda x, variable: x[:, [variable]],
+    "select": _select,
 }

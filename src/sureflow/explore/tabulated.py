@@ -1,12 +1,10 @@
 """Models without a closed form: their predictions over a lattice of conditions, and smooth interpolation between them.
 
 The fields of the lattice are reduced to a few modes (POD), whose coefficients the page interpolates by cubics. What that
-loses is measured at conditions between those of the lattice, and the page says it. Where a closed form comes near the model,
-only the difference from it is tabulated.
+loses is measured at conditions between those of the lattice, and the page says it.
 """
 
 import itertools
-from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
@@ -14,12 +12,11 @@ from jaxtyping import Float
 from sureflow.errors import SureflowError
 from sureflow.explore.closed_forms import Form
 from sureflow.explore.program import Value, join
-from sureflow.predictive import EPISTEMIC, Predictive
+from sureflow.predictive import EPISTEMIC
 from sureflow.surrogate.model import Surrogate
 
-# Entries along every parameter, by how many parameters there are: of a whole prediction, and of what a closed form lacks,
-# which has its bumps between the runs.
-ENTRIES, OF_CORRECTIONS = {1: 65, 2: 19, 3: 9}, {1: 129, 2: 33, 3: 13}
+# Entries along every parameter, by how many parameters there are.
+ENTRIES = {1: 65, 2: 19, 3: 9}
 AT_ONCE = 16  # conditions that are predicted together
 MOST_MODES = 64
 MEAN_LEFT, BAR_LEFT = 1e-9, 1e-6  # shares of the variance that the modes may leave
@@ -28,11 +25,10 @@ LEAST_BAR = 1e-9  # in normalized space
 Ranges = list[tuple[float, float]]
 
 
-def tabulated(surrogate: Surrogate, parameters: Value, inputs: Value, ranges: Ranges, base: Form | None = None) -> Form:
+def tabulated(surrogate: Surrogate, inputs: Value, ranges: Ranges) -> Form:
     """The prediction with the model's own bars in normalized space, for parameters between the ends of their ranges.
 
-    The lattice is over the inputs of the model, in which its predictions are smoother than in the parameters; or over the
-    parameters, if more than these inputs follows from them. A base has the bars of the model, and a mean to be corrected.
+    The lattice is over the inputs of the model, in which its predictions are smoother than in the parameters.
     """
     if len(ranges) not in ENTRIES or surrogate.space.moving is not None:
         what = f"over {len(ranges)} parameters" if len(ranges) not in ENTRIES else "on a mesh that moves"
@@ -40,33 +36,13 @@ def tabulated(surrogate: Surrogate, parameters: Value, inputs: Value, ranges: Ra
             f"a {surrogate.model_name} {what} cannot be put into a page, which would have to tabulate it: serve it instead, or "
             "choose a model of whole fields"
         )
-    by_inputs = surrogate.predictor.layer is None
-    along, box = (inputs, _input_box(surrogate, ranges)) if by_inputs else (parameters, ranges)
-    count = (ENTRIES if base is None else OF_CORRECTIONS)[len(ranges)]
-    entries = np.array(list(itertools.product(*(np.linspace(*one, count) for one in box))))
-    means, bars = _tables(_at_inputs(surrogate) if by_inputs else _at_conditions(surrogate), entries)
-    if base is not None:
-        means -= _evaluated(base.mean, entries)
-        return base._replace(mean=base.mean + _smooth(along, box, means, MEAN_LEFT))
-    mean = _smooth(along, box, means, MEAN_LEFT)
+    box = _input_box(surrogate, ranges)
+    entries = np.array(list(itertools.product(*(np.linspace(*one, ENTRIES[len(ranges)]) for one in box))))
+    means, bars = _tables(surrogate, entries)
+    mean = _smooth(inputs, box, means, MEAN_LEFT)
     if bars is None:
         return Form(mean, {})
-    return Form(mean, {EPISTEMIC: _smooth(along, box, np.log(np.maximum(bars, LEAST_BAR)), BAR_LEFT).exponential()})
-
-
-def fields_of_runs(surrogate: Surrogate) -> Float[np.ndarray, "run variable point"]:
-    """What the model predicts at its training runs, in normalized space."""
-    return _tables(_at_conditions(surrogate), surrogate.domain.parameters)[0].astype(float)
-
-
-def _evaluated(value: Value, conditions: np.ndarray) -> Float[np.ndarray, "entry variable point"]:
-    """A field of the program so far, at conditions."""
-    outputs, value.program.outputs = value.program.outputs, {"asked": value.index}
-    parts = [
-        value.program.run(conditions[first : first + AT_ONCE])["asked"] for first in range(0, len(conditions), AT_ONCE)
-    ]
-    value.program.outputs = outputs
-    return np.concatenate(parts)
+    return Form(mean, {EPISTEMIC: _smooth(inputs, box, np.log(np.maximum(bars, LEAST_BAR)), BAR_LEFT).exponential()})
 
 
 def _input_box(surrogate: Surrogate, ranges: Ranges) -> Ranges:
@@ -78,34 +54,14 @@ def _input_box(surrogate: Surrogate, ranges: Ranges) -> Ranges:
     return list(zip(found.min(axis=0) - 0.01 * width, found.max(axis=0) + 0.01 * width, strict=True))
 
 
-def _at_inputs(surrogate: Surrogate) -> Callable[[np.ndarray], Predictive]:
-    """The fitted model as a function of its inputs."""
+def _tables(surrogate: Surrogate, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Means and standard deviations of the fitted model at all entries of its inputs, a few at a time."""
     predictor = surrogate.predictor
     places = predictor.space.coordinates(predictor.spec.seen_coordinates, surrogate.domain.parameters[:1])
     coordinates = predictor.normalizer.coordinates.forward(places)
-    return lambda inputs: predictor.fitted.predict(inputs, coordinates)
-
-
-def _at_conditions(surrogate: Surrogate) -> Callable[[np.ndarray], Predictive]:
-    """Predictions in normalized space as a function of the condition."""
-    predictor = surrogate.predictor
-    standard = predictor.normalizer.fields
-
-    def predict(conditions: np.ndarray) -> Predictive:
-        found = surrogate.raw_predictive(conditions)
-        physical = np.asarray(found.mean)
-        mean = (predictor.scaling.forward(physical, conditions) - standard.mean[:, None]) / standard.std[:, None]
-        unit = predictor.unit(physical, conditions)
-        return Predictive(mean, {name: np.asarray(part) / unit for name, part in found.parts.items()})
-
-    return predict
-
-
-def _tables(predict: Callable[[np.ndarray], Predictive], entries: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """Means and standard deviations at all entries, a few at a time."""
     means, bars = [], []
     for first in range(0, len(entries), AT_ONCE):
-        found = predict(entries[first : first + AT_ONCE])
+        found = predictor.fitted.predict(entries[first : first + AT_ONCE], coordinates)
         means.append(np.asarray(found.mean, np.float32))
         if found.std is not None:
             bars.append(np.asarray(found.std, np.float32))

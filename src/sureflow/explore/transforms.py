@@ -6,11 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sureflow.data.scaling import DENSITY_UNIT, DIVISORS, Scaling
-from sureflow.data.similarity import REYNOLDS_POWER
+from sureflow.data.similarity import REYNOLDS_POWER, Similarity
+from sureflow.data.wall_layer import FREE, LANDMARKS
 from sureflow.errors import SureflowError
 from sureflow.explore.program import Value, join
 from sureflow.physics.atmosphere import BASE, EARTH_RADIUS, HIGHEST_KM
+from sureflow.physics.gases import PerfectGas
 from sureflow.registry import Registry
+from sureflow.surrogate.model import Surrogate
 
 ENTRIES = 400  # of the table of the atmosphere, besides the edges of its layers
 
@@ -20,6 +23,16 @@ class FieldUnits(NamedTuple):
 
     factor: Value
     logarithmic: np.ndarray
+
+
+class AlikeValues(NamedTuple):
+    """The numbers of similarity at the parameters of a condition (`data.similarity.SimilarityNumbers`)."""
+
+    mach: Value
+    reynolds: Value
+    stagnation_temperature: Value
+    wall_temperature: Value | None
+    length: Value
 
 
 class Stream(NamedTuple):
@@ -68,34 +81,77 @@ def freestream(scaling: Any, parameters: Value, names: tuple[str, ...]) -> tuple
 def similarity(scaling: Any, parameters: Value, names: tuple[str, ...]) -> tuple[Value, FieldUnits]:
     """The numbers of similarity in place of the parameters that set them (`data.similarity`)."""
     alike = scaling.similarity
-    source, gas = alike.free_stream, alike.gas
-    if gas.model != "perfect":
-        raise SureflowError(
-            f"scaling='similarity' of a {gas.model} gas cannot be put into a page: serve the model instead"
-        )
-    stream = PAGE_STREAMS[source.kind](source, parameters, names)
-    inputs, constant = _columns(parameters, names), parameters.program.constant
-
-    def known(one: float | str) -> Value:
-        return parameters.pick(names.index(one)) if isinstance(one, str) else constant(np.array([one]))
-
-    hot = stream.temperature + stream.velocity**2 * (0.5 / source.cp)
-    wall = None if alike.wall_temperature is None else known(alike.wall_temperature)
+    source, inputs, found = alike.free_stream, _columns(parameters, names), alike_numbers(alike, parameters, names)
     taken = {*source.columns.values(), alike.length, alike.wall_temperature}
     for name, _ in scaling.logarithmic:
         if name not in taken:
             inputs[name] = inputs[name].logarithm()
-    sound_squared = stream.temperature * (gas.gamma * gas.gas_constant)
-    reynolds = stream.density * stream.velocity * known(alike.length) / gas.viscosity(hot, None)
-    inputs[source.columns["velocity"]] = sound_squared / stream.velocity**2
-    inputs[source.columns["density"]] = reynolds**REYNOLDS_POWER
+    inputs[source.columns["velocity"]] = found.mach**-2.0
+    inputs[source.columns["density"]] = found.reynolds**REYNOLDS_POWER
+    hot, wall = found.stagnation_temperature, found.wall_temperature
     if "temperature" in source.columns:
         inputs[source.columns["temperature"]] = hot.logarithm() if wall is None else wall / hot
     elif isinstance(alike.wall_temperature, str) and wall is not None:
         inputs[alike.wall_temperature] = wall / hot
     if isinstance(alike.length, str):
-        inputs[alike.length] = known(alike.length).logarithm()
+        inputs[alike.length] = found.length.logarithm()
+    stream = PAGE_STREAMS[source.kind](source, parameters, names)
     return join(*inputs.values()), _divisors(scaling.units, source, stream)
+
+
+def alike_numbers(alike: Similarity, parameters: Value, names: tuple[str, ...]) -> AlikeValues:
+    """Those of a condition."""
+    source, gas = alike.free_stream, alike.gas
+    if not isinstance(gas, PerfectGas):
+        raise SureflowError(
+            f"similarity of flows of a {gas.model} gas cannot be put into a page: serve the model instead"
+        )
+    stream = PAGE_STREAMS[source.kind](source, parameters, names)
+
+    def known(one: float | str) -> Value:
+        return (
+            parameters.pick(names.index(one)) if isinstance(one, str) else parameters.program.constant(np.array([one]))
+        )
+
+    hot = stream.temperature + stream.velocity**2 * (0.5 / source.cp)
+    length = known(alike.length)
+    reynolds = stream.density * stream.velocity * length / gas.viscosity(hot, None)  # type: ignore[arg-type]
+    mach = stream.velocity / (stream.temperature * (gas.gamma * gas.gas_constant)).root()
+    wall = None if alike.wall_temperature is None else known(alike.wall_temperature)
+    return AlikeValues(mach, reynolds, hot, wall, length)
+
+
+def layer_columns_of(surrogate: Surrogate, parameters: Value, units: FieldUnits) -> Value:
+    """What a model of wall layers is told of a condition (`data.wall_layer.layer_columns`), on a mesh that does not move."""
+    predictor, layer = surrogate.predictor, surrogate.predictor.layer
+    assert layer is not None
+    if surrogate.space.moving is not None:
+        raise SureflowError(
+            f"a {surrogate.model_name} model on a mesh that moves cannot be put into a page: serve it instead"
+        )
+    numbers = alike_numbers(layer.similarity, parameters, surrogate.parameter_names)
+    assert numbers.wall_temperature is not None
+    hot, wall = numbers.stagnation_temperature, numbers.wall_temperature
+    thickness = (
+        numbers.length
+        * (numbers.reynolds.logarithm() * layer.power + wall / hot * layer.of_wall + layer.constant).exponential()
+    )
+    (lines,) = surrogate.space.lines(surrogate.domain.parameters[:1])
+    # Beyond the outer boundary rows go on as the line does: a table continues its last two entries.
+    last = len(lines.share) - 2.5
+    at, rows = np.append(lines.share, 2.0), np.concatenate([[-0.5], np.arange(last), [last, 2 * last]])
+    places = [(thickness * (one / lines.length)).table(at, rows[:, None]) for one in LANDMARKS]
+    standard, column = predictor.normalizer.fields, layer.temperature
+    factor = (units.factor * parameters.program.constant(np.ones(len(standard.mean)))).pick(column)
+    temperatures = [(one / factor - standard.mean[column]) * (1 / standard.std[column]) for one in (wall, hot)]
+    return join(*(_held_back(place, layer.rows[2]) for place in places), *temperatures)
+
+
+def _held_back(place: Value, end: float) -> Value:
+    """Rows up to FREE of the end as they are, the others squeezed into what is left before it."""
+    share, room = place * (1 / end), 1.0 - FREE
+    squeezed = (1.0 - ((FREE - share.at_least(FREE)) * (1 / room)).exponential()) * room
+    return (share.at_most(FREE) + squeezed) * end
 
 
 def _divisors(units: tuple[str, ...], source: Any, stream: Stream) -> FieldUnits:

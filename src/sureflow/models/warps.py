@@ -99,7 +99,7 @@ class LayerWarp:
         outer = self.outer[used][..., lines].reshape(len(used), -1).astype(float)
         grams = np.empty((len(used),) * 3)
         for place, run in enumerate(used):
-            first, weights = _taps(self._map(self.landmarks[run], used), inner.shape[1])
+            first, weights = taps(self._map(self.landmarks[run], used), inner.shape[1])
             warped = sum(
                 weights[tap][:, :, None, None] * np.take_along_axis(inner, (first + tap)[:, :, None, None], axis=1)
                 for tap in range(TAPS)
@@ -180,7 +180,7 @@ def _heavy(weights: Row) -> Int[np.ndarray, " some"]:
     return np.sort(order[light:])
 
 
-def _taps(
+def taps(
     places: Float[np.ndarray, "some row"], n_levels: int
 ) -> tuple[Int[np.ndarray, "some row"], Float[np.ndarray, "tap some row"]]:
     """The first level that a value between levels is interpolated from, and the weights of that and the next ones.
@@ -214,7 +214,7 @@ def _warped(
     n_levels: int,
 ) -> Float[np.ndarray, "row value"]:
     """sum_k w_k S_k g_k as one sparse product: a row has a few entries of every run."""
-    first, shares = _taps(places, n_levels)
+    first, shares = taps(places, n_levels)
     columns = (used[:, None] * n_levels + first).T[:, :, None] + np.arange(TAPS)
     values = (weights[:, None] * shares).transpose(2, 1, 0).astype(levels.dtype)
     n_rows = places.shape[1]

@@ -5,6 +5,7 @@ const ELEMENTWISE = {
   maximum: Math.max, minimum: Math.min, raise: Math.pow, exp: Math.exp, log: Math.log, tanh: Math.tanh,
   sqrt: (a) => Math.sqrt(Math.max(a, 0)),
 };
+const OF_SMALL = ["combine", "spread", "warp"];  // what makes a field of small values
 const EVERYWHERE = { name: "all", size: (points) => points };  // the region of all points
 
 class Program {
@@ -16,7 +17,7 @@ class Program {
     this.prepared = new Map();
     this.isField = [];
     for (const step of this.steps)
-      this.isField.push(step.op === "combine" || step.op === "spread" || step.inputs.some((i) => this.isField[i]));
+      this.isField.push(OF_SMALL.includes(step.op) || step.inputs.some((i) => this.isField[i]));
   }
 
   has(name) { return name in this.outputs; }
@@ -69,6 +70,16 @@ class Program {
       const weights = evaluation.small[step.inputs[0]];
       return step.op === "combine" ? combined(weights, 0, rows) : spread(weights, rows);
     }
+    if (step.op === "warp") {
+      const { last, end, levels, shape: [, lines] } = step.settings, size = region === EVERYWHERE ? this.values : region.points.length;
+      const rows = this.payload.rows(step.settings.rows, variable, EVERYWHERE), runs = this.payload.array(step.arrays.runs);
+      const [weights, landmarks] = step.inputs.map((i) => evaluation.small[i]), key = `moves ${step.inputs}`;
+      if (!evaluation.fields.has(key)) evaluation.fields.set(key, moves(weights, landmarks, runs, Math.ceil(last), end, levels));
+      const shares = evaluation.fields.get(key);
+      return region === EVERYWHERE ? warped(shares, rows, lines, size) : warpedAt(shares, rows, lines, region.points);
+    }
+    if (step.op === "only") return this.field(evaluation, step.inputs[0], step.settings.variable, region);
+    if (step.op === "select") return this.field(evaluation, step.inputs[step.settings.which[variable]], variable, region);
     if (step.op === "raise" && !this.isField[step.inputs[1]] && evaluation.small[step.inputs[1]][0] === 0)
       return new Float32Array(region === EVERYWHERE ? this.values : region.points.length).fill(1);
     if (step.op === "around" && region.rough) return this.field(evaluation, step.inputs[0], variable, region);
@@ -241,8 +252,8 @@ function around(values, shape, neighbors) {
   return found;
 }
 
-function combined(weights, first, rows) {
-  const { count, size, data } = rows, out = new Float32Array(size);
+function combined(given, first, rows) {
+  const { count, size, data, mix } = rows, out = new Float32Array(size), weights = mix ? times(given, mix) : given;
   for (let k = 0; k < count; k++) {
     const weight = weights[first + k], start = k * size;
     if (weight !== 0) for (let i = 0; i < size; i++) out[i] += weight * data[start + i];
@@ -257,6 +268,72 @@ function spread(weights, rows) {
     for (let i = 0; i < out.length; i++) out[i] += one[i] * one[i];
   }
   return out.map((value) => Math.sqrt(value / members));
+}
+
+// Runs with smaller weights are left out of a sum: all of them together are below its single precision.
+const NEGLIGIBLE = 1e-8;
+const TAPS = 4;
+
+// For every row of a wall layer the levels of the runs that it is made of, and their weights (sureflow.models.warps).
+function moves(weights, landmarks, runs, count, end, levels) {
+  const given = [-0.5, ...landmarks, end], used = [...weights.keys()].filter((k) => Math.abs(weights[k]) > NEGLIGIBLE);
+  const first = new Int32Array(count * used.length), shares = new Float64Array(TAPS * count * used.length), width = runs.shape[1];
+  used.forEach((run, place) => {
+    const found = [-0.5, ...runs.data.subarray(run * width, (run + 1) * width), end], slopes = monotoneSlopes(given, found);
+    for (let row = 0, piece = 0; row < count; row++) {
+      while (piece < given.length - 2 && given[piece + 1] <= row) piece++;
+      const at = row * used.length + place, size = given[piece + 1] - given[piece], t = (row - given[piece]) / size, u = 1 - t;
+      const from = (1 + 2 * t) * u * u * found[piece] + t * u * u * size * slopes[piece] + t * t * (3 - 2 * t) * found[piece + 1] - t * t * u * size * slopes[piece + 1];
+      first[at] = Math.max(0, Math.min(levels - TAPS, Math.floor(from)));
+      // Lagrange's weights; level 0 is the wall, half a cell before level 1.
+      const places = [0, 1, 2, 3].map((tap) => Math.max(first[at] + tap - 1, -0.5));
+      for (let tap = 0; tap < TAPS; tap++) {
+        let share = weights[run];
+        for (let other = 0; other < TAPS; other++) if (other !== tap) share *= (from - places[other]) / (places[tap] - places[other]);
+        shares[TAPS * at + tap] = share;
+      }
+    }
+  });
+  return { used, first, shares, count };
+}
+
+// Slopes of piecewise cubics that are monotone as their nodes are; they end with slope 1.
+function monotoneSlopes(given, found) {
+  const n = given.length - 1, step = [], secant = [], slopes = [];
+  for (let i = 0; i < n; i++) { step.push(given[i + 1] - given[i]); secant.push((found[i + 1] - found[i]) / step[i]); }
+  const edge = ((2 * step[0] + step[1]) * secant[0] - step[0] * secant[1]) / (step[0] + step[1]);
+  slopes.push(Math.max(0, Math.min(3 * secant[0], edge)));
+  for (let i = 1; i < n; i++) {
+    const before = 2 * step[i] + step[i - 1], after = step[i] + 2 * step[i - 1];
+    slopes.push((before + after) / (before / secant[i - 1] + after / secant[i]));
+  }
+  return [...slopes, Math.min(1, 3 * secant[n - 1])];
+}
+
+function warped({ used, first, shares, count }, rows, lines, size) {
+  const out = new Float32Array(size), { data } = rows, sum = new Float64Array(lines);
+  for (let row = 0; row < count; row++) {
+    sum.fill(0);
+    for (let place = 0; place < used.length; place++) {
+      const at = row * used.length + place, start = used[place] * rows.size + first[at] * lines;
+      const a = shares[4 * at], b = shares[4 * at + 1], c = shares[4 * at + 2], d = shares[4 * at + 3];
+      for (let i = start, line = 0; line < lines; i++, line++) sum[line] += a * data[i] + b * data[i + lines] + c * data[i + 2 * lines] + d * data[i + 3 * lines];
+    }
+    out.set(sum, row * lines);
+  }
+  return out;
+}
+
+function warpedAt({ used, first, shares, count }, rows, lines, points) {
+  return Float32Array.from(points, (point) => {
+    const row = Math.floor(point / lines), line = point % lines;
+    let sum = 0;
+    if (row < count) for (let place = 0; place < used.length; place++) {
+      const at = row * used.length + place, start = used[place] * rows.size + first[at] * lines + line;
+      for (let tap = 0; tap < TAPS; tap++) sum += shares[TAPS * at + tap] * rows.data[start + tap * lines];
+    }
+    return sum;
+  });
 }
 
 // The arrays of a page: small ones as they are, rows of fields decoded variable by variable when they are needed.
@@ -285,24 +362,26 @@ class Payload {
       const all = this.rows(name, variable, EVERYWHERE), { points } = region, size = points.length;
       const data = new Float32Array(all.count * size);
       for (let k = 0; k < all.count; k++) for (let i = 0; i < size; i++) data[k * size + i] = all.data[k * all.size + points[i]];
-      return { count: all.count, size, data };
+      return { ...all, size, data };
     });
   }
 
-  // Levels of 16 bits, as differences along the points, the low bytes of a row before the high ones.
+  // Levels as differences along the points, the lowest bytes of a row before the next ones. Where there is a matrix to mix
+  // them, the rows are components, and weights of rows are multiplied with it.
   decoded(name, variable) {
-    const { offset, shape: [count, variables, size], exponent } = this.header.rows[name];
-    const ranges = this.array(this.header.rows[name].ranges).data, data = new Float32Array(count * size);
+    const { offset, shape: [count, variables, size], exponent, planes, mix, ranges: named } = this.header.rows[name];
+    const ranges = this.array(named).data, data = new Float32Array(count * size), { bytes } = this;
     for (let k = 0; k < count; k++) {
-      const row = k * variables + variable, start = offset + 2 * row * size, low = ranges[2 * row], step = ranges[2 * row + 1];
+      const row = k * variables + variable, low = ranges[2 * row], step = ranges[2 * row + 1];
+      const first = offset + planes * row * size, second = first + size, third = second + size;
       let level = 0;
       for (let i = 0; i < size; i++) {
-        level = (level + this.bytes[start + i] + 256 * this.bytes[start + size + i]) & 65535;
+        level = planes === 3 ? (level + bytes[first + i] + 256 * bytes[second + i] + 65536 * bytes[third + i]) & 0xffffff : (level + bytes[first + i] + 256 * bytes[second + i]) & 0xffff;
         const value = low + step * level;
         data[k * size + i] = exponent === 1 ? value : value ** exponent;
       }
     }
-    return { count, size, data };
+    return { count, size, data, mix: mix ? this.array(mix) : null };
   }
 
   cached(key, make) {
