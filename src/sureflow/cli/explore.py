@@ -27,9 +27,11 @@ def explore(
     plane = None if cut is None else parse_values([cut])
     begin(f"putting {model} into a page")
 
-    from sureflow.cli.console import out
+    from sureflow.cli.console import Bar, out
     from sureflow.explore.notebook import explore as explored
     from sureflow.surrogate.artifact import load
 
-    explored(load(model), output, title=title, cut=plane, overwrite=overwrite)
+    trained = load(model)
+    with Bar(output.name) as bar:
+        explored(trained, output, title=title, cut=plane, overwrite=overwrite, progress=bar.update)
     out.print(f"{output}: {output.stat().st_size / 1e6:.1f} MB; open it in a browser", markup=False)

@@ -1,5 +1,7 @@
 """A trained model as a numeric program: mean and calibrated bars in physical units."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from sureflow.errors import SureflowError
@@ -21,7 +23,7 @@ def has_closed_form(surrogate: Surrogate) -> bool:
     return surrogate.settings.name in FORMS
 
 
-def program_of(surrogate: Surrogate, ranges: Ranges) -> Program:
+def program_of(surrogate: Surrogate, ranges: Ranges, progress: Callable[[float], None] = lambda share: None) -> Program:
     """The model in closed form where the page knows one, else tabulated between the ends of the ranges.
 
     Named outputs: mean and std of every field, what quantities need, and the nodes of a mesh that moves.
@@ -30,7 +32,7 @@ def program_of(surrogate: Surrogate, ranges: Ranges) -> Program:
     parameters = program.parameters()
     if surrogate.space.moving is not None:
         program.name(places=_places(surrogate.space.moving, parameters))
-    form, units, novelty = _normalized(surrogate, parameters, ranges)
+    form, units, novelty = _normalized(surrogate, parameters, ranges, progress)
     mean, size = _physical(surrogate, form.mean, units)
     program.name(mean=mean, novelty=novelty)
     std = calibrated_bars(surrogate, form, novelty, parameters)
@@ -59,7 +61,9 @@ def _stream(surrogate: Surrogate, parameters: Value) -> Value:
     return join(*PAGE_STREAMS[source.kind](source, parameters, surrogate.parameter_names))
 
 
-def _normalized(surrogate: Surrogate, parameters: Value, ranges: Ranges) -> tuple[Form, FieldUnits, Value]:
+def _normalized(
+    surrogate: Surrogate, parameters: Value, ranges: Ranges, progress: Callable[[float], None]
+) -> tuple[Form, FieldUnits, Value]:
     """The prediction with the model's own bars in normalized space, its units, and the novelty of the condition."""
     predictor = surrogate.predictor
     if predictor.scaling.name not in TRANSFORMS:
@@ -73,7 +77,7 @@ def _normalized(surrogate: Surrogate, parameters: Value, ranges: Ranges) -> tupl
     if has_closed_form(surrogate):
         form = FORMS[surrogate.settings.name](predictor.fitted, inputs)
     else:
-        form = tabulated(surrogate, inputs, ranges)
+        form = tabulated(surrogate, inputs, ranges, progress)
     runs = standard.forward(predictor.scaling.inputs(surrogate.domain.parameters))
     novelty = form.novelty or inputs.distance(runs).smallest() * (1 / typical_distance(runs))
     return form, units, novelty

@@ -2,11 +2,13 @@
 
 import base64
 import json
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 from jinja2 import Environment
 from markupsafe import Markup
 from matplotlib import colormaps
@@ -25,43 +27,68 @@ from sureflow.surrogate.model import Surrogate
 from sureflow.surrogate.observe import QUANTITIES
 from sureflow.uq.domain import MORE_NOVEL, OFF_PLANE, TrainingDomain
 
+EXPLORER = "explorer.html"  # beside the report of a study
 SCRIPTS = ("program.js", "view.js", "chart.js", "quantities.js", "verdict.js", "source.js", "app.js")
 COLORS = ("viridis", "cividis", "magma", "inferno", "gray")  # lightness grows along all of them
 RADIUS = "r"  # an axis of this name is the distance from an axis of symmetry
 BEYOND = 0.25  # how far sliders go beyond the training runs, in widths of their range
 DENSITY_UNIT = "kg/m3"
-CHECKED = 20  # conditions at which the page is compared with the model
+CHECKED, CHECKED_AT_ONCE = 20, 5  # conditions at which the page is compared with the model
+TABLED = 0.8  # the share of the work that tabulating a model takes, about
+
+Progress = Callable[[float, str], None]  # the share of the work that is done, and what comes next
+
+
+def unfollowed(share: float, note: str) -> None:
+    """Progress that nobody follows."""
 
 
 def write_explorer(
-    surrogate: Surrogate, path: Path, *, title: str = "", cut: Cut | None = None, overwrite: bool = False
+    surrogate: Surrogate,
+    path: Path,
+    *,
+    title: str = "",
+    cut: Cut | None = None,
+    overwrite: bool = False,
+    progress: Progress = unfollowed,
 ) -> None:
     """Write the page of a model."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise SureflowError(f"{path} must end in .html: the explorer is a page")
     if path.exists() and not overwrite:
         raise Exists(f"{path} exists: choose another name, or allow it to be replaced")
-    content = explorer(surrogate, title, cut=cut).encode()
+    content = explorer(surrogate, title, cut=cut, progress=progress).encode()
     with explain_writing(path.parent):
         write_atomically(path, content)
 
 
-def explorer(surrogate: Surrogate, title: str = "", *, cut: Cut | None = None) -> str:
+def explorer(surrogate: Surrogate, title: str = "", *, cut: Cut | None = None, progress: Progress = unfollowed) -> str:
     """The page of a model, which evaluates it in the browser."""
     packing = Packing()
     header = described(surrogate, packing, cut)
     ranges = [(one["least"], one["most"]) for one in header["parameters"]]
-    if not has_closed_form(surrogate):
+    closed = has_closed_form(surrogate)
+    if not closed:
         for one in header["parameters"]:  # a table ends where it ends
             one |= {"lowest": one["least"], "farthest": one["most"]}
-    program = program_of(surrogate, ranges)
-    rows = {name: coded(one, program.kinds[name]) for name, one in program.rows.items()}
-    check = checked(surrogate, program.reading({name: one.values() for name, one in rows.items()}), ranges)
+    tabled = 0.0 if closed else TABLED
+    program = program_of(surrogate, ranges, lambda share: progress(tabled * share, "tabulating"))
+
+    def rest(share: float, note: str) -> None:
+        progress(tabled + (1 - tabled) * share, note)
+
+    rows: dict[str, Coded] = {}
+    for name, one in program.rows.items():
+        rest(0.3 * len(rows) / len(program.rows), "packing the fields")
+        rows[name] = coded(one, program.kinds[name])
+    read = program.reading({name: one.values() for name, one in rows.items()})
+    check = checked(surrogate, read, ranges, lambda share: rest(0.3 + 0.4 * share, "comparing with the model"))
     if header["used"] is not None:
         used = packing.content["used"]
         whole = [name for name, one in program.rows.items() if one.shape[2] == surrogate.space.n_points]
         rows |= {name: rows[name]._replace(levels=rows[name].levels[:, :, used]) for name in whole}
     header |= {"program": packed(program, rows, packing), "check": check, "service": None}
+    rest(0.7, "compressing")
     return rendered(header, packing, title or default_title(surrogate))
 
 
@@ -77,23 +104,30 @@ def default_title(surrogate: Surrogate) -> str:
     return f"{surrogate.model_name} of {len(surrogate.domain.parameters)} runs"
 
 
-def checked(surrogate: Surrogate, program: Program, ranges: Ranges) -> str:
+def checked(surrogate: Surrogate, program: Program, ranges: Ranges, progress: Callable[[float], None]) -> str:
     """What the page loses, measured at conditions drawn at random."""
     low, high = np.array(ranges).T
     low, high = np.maximum(low, surrogate.domain.lower), np.minimum(high, surrogate.domain.upper)
     conditions = np.random.default_rng(0).uniform(low, high, (CHECKED, len(low)))
-    found, wanted = program.run(conditions), surrogate.answer(conditions).predictive
-    mean = np.asarray(wanted.mean)
-    off = (np.abs(found["mean"] - mean).max(axis=2) / np.maximum(np.ptp(mean, axis=2), np.finfo(float).tiny)).max()
+    mean_off = bars_off = 0.0
+    for first in range(0, CHECKED, CHECKED_AT_ONCE):
+        progress(first / CHECKED)
+        some = conditions[first : first + CHECKED_AT_ONCE]
+        found, wanted = program.run(some), surrogate.answer(some).predictive
+        mean = np.asarray(wanted.mean)
+        mean_off = max(mean_off, _most(np.abs(found["mean"] - mean), np.ptp(mean, axis=2)))
+        if wanted.std is not None and "std" in found:
+            std = np.asarray(wanted.std)
+            bars_off = max(bars_off, _most(np.abs(found["std"] - std), std.max(axis=2)))
     words = (
-        f"At {CHECKED} conditions, predictions of this page differ from those of the model by at most {100 * off:.2g} % of the "
-        "range of a field"
+        f"At {CHECKED} conditions, predictions of this page differ from those of the model by at most {100 * mean_off:.2g} % of "
+        "the range of a field"
     )
-    if wanted.std is not None and "std" in program.outputs:
-        std = np.asarray(wanted.std)
-        bars = (np.abs(found["std"] - std).max(axis=2) / np.maximum(std.max(axis=2), np.finfo(float).tiny)).max()
-        words += f", and bars by at most {100 * bars:.2g} % of the largest one"
-    return f"{words}."
+    return f"{words}{f', and bars by at most {100 * bars_off:.2g} % of the largest one' if bars_off else ''}."
+
+
+def _most(off: Float[np.ndarray, "case variable point"], size: Float[np.ndarray, "case variable"]) -> float:
+    return float((off.max(axis=2) / np.maximum(size, np.finfo(float).tiny)).max())
 
 
 def rendered(header: dict[str, Any], packing: Packing, title: str) -> str:

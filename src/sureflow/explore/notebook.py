@@ -4,7 +4,7 @@ import html
 from dataclasses import dataclass
 from pathlib import Path
 
-from sureflow.explore.explorer import explorer, write_explorer
+from sureflow.explore.explorer import Progress, explorer, unfollowed, write_explorer
 from sureflow.explore.surfaces import Cut
 from sureflow.surrogate.model import Surrogate
 
@@ -36,11 +36,12 @@ def explore(
     title: str = "",
     cut: dict[str, float] | None = None,
     overwrite: bool = False,
+    progress: Progress = unfollowed,
 ) -> InlineExplorer | Path:
     """A page with sliders for every parameter, fields with their error bars, and verdicts.
 
     Without a `path` it is for a notebook to show; else it is written to that file. `cut` is a plane through a volume, as in
-    {"z": 0.0}, to show instead of its surface.
+    {"z": 0.0}, to show instead of its surface. `progress` is told the share of the work that is done, and what comes next.
 
     >>> import numpy as np, sureflow as sf
     >>> y, x = np.mgrid[0:1:9j, 0:1:9j]
@@ -51,6 +52,6 @@ def explore(
     """
     plane = None if cut is None else Cut(*next(iter(cut.items())))
     if path is None:
-        return InlineExplorer(explorer(surrogate, title, cut=plane))
-    write_explorer(surrogate, Path(path), title=title, cut=plane, overwrite=overwrite)
+        return InlineExplorer(explorer(surrogate, title, cut=plane, progress=progress))
+    write_explorer(surrogate, Path(path), title=title, cut=plane, overwrite=overwrite, progress=progress)
     return Path(path)

@@ -5,6 +5,7 @@ loses is measured at conditions between those of the lattice, and the page says 
 """
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
@@ -25,7 +26,7 @@ LEAST_BAR = 1e-9  # in normalized space
 Ranges = list[tuple[float, float]]
 
 
-def tabulated(surrogate: Surrogate, inputs: Value, ranges: Ranges) -> Form:
+def tabulated(surrogate: Surrogate, inputs: Value, ranges: Ranges, progress: Callable[[float], None]) -> Form:
     """The prediction with the model's own bars in normalized space, for parameters between the ends of their ranges.
 
     The lattice is over the inputs of the model, in which its predictions are smoother than in the parameters.
@@ -38,7 +39,7 @@ def tabulated(surrogate: Surrogate, inputs: Value, ranges: Ranges) -> Form:
         )
     box = _input_box(surrogate, ranges)
     entries = np.array(list(itertools.product(*(np.linspace(*one, ENTRIES[len(ranges)]) for one in box))))
-    means, bars = _tables(surrogate, entries)
+    means, bars = _tables(surrogate, entries, progress)
     mean = _smooth(inputs, box, means, MEAN_LEFT)
     if bars is None:
         return Form(mean, {})
@@ -54,13 +55,16 @@ def _input_box(surrogate: Surrogate, ranges: Ranges) -> Ranges:
     return list(zip(found.min(axis=0) - 0.01 * width, found.max(axis=0) + 0.01 * width, strict=True))
 
 
-def _tables(surrogate: Surrogate, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+def _tables(
+    surrogate: Surrogate, entries: np.ndarray, progress: Callable[[float], None]
+) -> tuple[np.ndarray, np.ndarray | None]:
     """Means and standard deviations of the fitted model at all entries of its inputs, a few at a time."""
     predictor = surrogate.predictor
     places = predictor.space.coordinates(predictor.spec.seen_coordinates, surrogate.domain.parameters[:1])
     coordinates = predictor.normalizer.coordinates.forward(places)
     means, bars = [], []
     for first in range(0, len(entries), AT_ONCE):
+        progress(first / len(entries))
         found = predictor.fitted.predict(entries[first : first + AT_ONCE], coordinates)
         means.append(np.asarray(found.mean, np.float32))
         if found.std is not None:

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from sureflow.data.disk import explain_writing
 from sureflow.errors import SureflowError
+from sureflow.explore.explorer import EXPLORER
 from sureflow.files import write_atomically
 from sureflow.report.figures import save
 from sureflow.report.findings import Findings
@@ -47,7 +48,7 @@ def write_report(folder: Path) -> Path:
         pictures = _write_figures(figures, folder / FIGURES)
         _remove(folder / TABLES, table_makers(findings).keys() - tables.keys(), FORMATS)
         write_tables(tables.values(), folder / TABLES)
-        write_atomically(folder / REPORT, render(findings, pictures, tables).encode())
+        write_atomically(folder / REPORT, render(findings, pictures, tables, explorer=_beside(folder)).encode())
     return folder / REPORT
 
 
@@ -84,8 +85,15 @@ def _remove(folder: Path, names: Iterable[str], suffixes: Iterable[str]) -> None
             (folder / f"{name}{suffix}").unlink(missing_ok=True)
 
 
-def render(findings: Findings, pictures: Mapping[str, bytes], tables: Mapping[str, Table]) -> str:
-    """The whole page, with its pictures (PNG) in it."""
+def _beside(folder: Path) -> str | None:
+    """The explorer of the default model, where the study made one."""
+    return EXPLORER if (folder / EXPLORER).exists() else None
+
+
+def render(
+    findings: Findings, pictures: Mapping[str, bytes], tables: Mapping[str, Table], *, explorer: str | None = None
+) -> str:
+    """The whole page, with its pictures (PNG) in it; `explorer` is a page beside it to link."""
     context = findings.reproduction.context
     study = Material(findings, pictures, tables, context(findings) if context else {})
     environment = _environment()
@@ -95,6 +103,7 @@ def render(findings: Findings, pictures: Mapping[str, bytes], tables: Mapping[st
         title=findings.reproduction.title,
         subtitle=" · ".join(filter(None, (findings.results.configuration.get("description"), trained))),
         headline=" ".join(headline(findings)),
+        explorer=explorer,
         study=study,
         sections=_sections(environment, study),
     )

@@ -1,4 +1,4 @@
-"""The stages of a study in their order: runs, selection, training, evaluation, results, report."""
+"""The stages of a study in their order: runs, selection, training, evaluation, explorer, results, report."""
 
 import contextlib
 import hashlib
@@ -17,6 +17,7 @@ from sureflow.data.run_store import RunStore
 from sureflow.data.schema import first_difference
 from sureflow.errors import Exists, SureflowError
 from sureflow.evaluate.results import RESULTS
+from sureflow.explore.explorer import EXPLORER, write_explorer
 from sureflow.failures import system_sentence
 from sureflow.files import write_atomically
 from sureflow.importers import open_file
@@ -29,6 +30,7 @@ from sureflow.study.judging import collect, evaluate_model, evaluated_with, trai
 from sureflow.study.stages import Stage, content_hash
 from sureflow.study.training import scores, select, train_model
 from sureflow.study.work import RUNS, Audience, Costs, Study, read_provenance, remark_on_versions
+from sureflow.surrogate.artifact import load
 from sureflow.surrogate.manifest import MANIFEST
 
 STUDY = "study.toml"
@@ -54,6 +56,7 @@ def run_study(folder: Path, settings: StudySettings, watch: Audience, *, overwri
             train_model(study, entry, train, data.training_for(entry))
         for entry in settings.models:
             evaluate_stage(study, entry, data)
+        explorer_stage(study)
         finish(study, data)
         watch.advance(costs.total, "done")
     return folder / REPORT
@@ -163,6 +166,24 @@ def evaluate_stage(study: Study, entry: Entry, data: StudyRuns) -> None:
     study.stage(Stage(name, inputs, outputs, make))
 
 
+def explorer_stage(study: Study) -> None:
+    """A page to look at the model that a user gets without asking, where the study has it and a page can hold it."""
+    defaults = [entry for entry in study.settings.models if entry.is_default and entry.series is None]
+    if not defaults:
+        return
+    entry = next((one for one in defaults if one.calibrate), defaults[0])
+    folder, path = study.folder / "models" / entry.label, study.folder / EXPLORER
+
+    def make() -> None:
+        try:
+            write_explorer(load(folder), path, overwrite=True)
+        except SureflowError as error:
+            path.unlink(missing_ok=True)
+            study.watch.say(f"no explorer: {error}")
+
+    study.stage(Stage("explorer", {"model": content_hash(folder / MANIFEST)}, [EXPLORER], make))
+
+
 def finish(study: Study, data: StudyRuns) -> None:
     """results.json and maps.npz from all evaluations, and the report from these."""
     labels = [entry.label for entry in study.settings.models]
@@ -181,5 +202,5 @@ def finish(study: Study, data: StudyRuns) -> None:
     }
     make = partial(collect, study.folder, data, found, histories)
     study.stage(Stage("results", inputs, [RESULTS, MAPS], make))
-    written = {name: content_hash(study.folder / name) for name in (RESULTS, MAPS)}
+    written = {name: content_hash(study.folder / name) for name in (RESULTS, MAPS, EXPLORER)}
     study.stage(Stage("report", written, [REPORT, FIGURES, TABLES], lambda: write_report(study.folder)))

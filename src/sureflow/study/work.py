@@ -26,6 +26,7 @@ PER_CELL_OF_RUN = 4e-4
 PER_SAMPLE = 7.7e-6  # and network, forwards and backwards
 PER_PREDICTION = 3e-6  # at a point, by one network
 FIELD_MODEL_COST = 8.0
+EXPLORER_COST = 4.0
 REPORT_COST = 20.0
 
 
@@ -52,6 +53,7 @@ class Costs:
             self._add(f"train {entry.label}", self._training(entry.specification(train), cells, entry.runs or n_train))
         for entry in settings.models:
             self._add(f"evaluate {entry.label}", n_train * cells * 4 * max(1, entry.networks) * PER_PREDICTION)
+        self._add("explorer", EXPLORER_COST)
         self._add("results", 0.0)
         self._add("report", REPORT_COST)
 

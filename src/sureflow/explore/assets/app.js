@@ -9,7 +9,7 @@ class Explorer {
     Object.assign(this, { header, payload, source });
     this.mesh = new Mesh(header, payload);
     this.view = new View($("view"), Uint8Array.from(atob(header.colors.bytes), (c) => c.charCodeAt(0)), header.colors.names.length);
-    this.state = { ...SETTINGS, at: header.parameters.map((p) => p.start), other: null, line: header.lines[0]?.name ?? "drawn", band: header.bands[0]?.name ?? "" };
+    this.state = {};
     this.frames = [];
     this.readLink();
     this.build();
@@ -519,8 +519,10 @@ class Explorer {
     this.linking = setTimeout(() => history.replaceState(null, "", `#${text}`), 200);
   }
 
+  // What a link leaves out is as it was at first.
   readLink() {
     const given = new URLSearchParams(location.hash.slice(1)), { state, header } = this;
+    Object.assign(state, SETTINGS, { at: header.parameters.map((p) => p.start), other: null, line: header.lines[0]?.name ?? "drawn", band: header.bands[0]?.name ?? "" });
     const numbers = (text, count) => { const found = text.split(",").map(Number); return found.length === count && found.every(isFinite) ? found : null; };
     for (const name of ["at", "other"]) if (given.has(name)) {
       const found = numbers(given.get(name), header.parameters.length);
@@ -531,11 +533,24 @@ class Explorer {
       const text = given.get(name);
       if (name === "drawn") state.drawn = numbers(text, 4);
       else if (typeof value === "boolean" || name === "logarithmic") state[name] = text === "true";
-      else if (typeof value === "string") state[name] = text;
-      else if (isFinite(Number(text))) state[name] = Number(text);
+      else if (typeof value === "string") { if (this.choices(name).includes(text)) state[name] = text; }
+      else if (text !== "" && isFinite(Number(text))) state[name] = Number(text);
     }
-    state.field = Math.min(Math.max(0, Math.round(state.field)), header.fields.length - 1);
-    for (const axis of ["across", "up"]) state[axis] = Math.min(Math.max(0, Math.round(state[axis])), header.parameters.length - 1);
+    const whole = (value, count) => Math.min(Math.max(0, Math.round(value)), count - 1);
+    state.field = whole(state.field, header.fields.length);
+    for (const axis of ["across", "up"]) state[axis] = whole(state[axis], header.parameters.length);
+    if (state.across === state.up && header.parameters.length > 1) state.up = state.across ? 0 : 1;
+    state.active = state.other ? whole(state.active, 2) : 0;
+    if (state.zoom !== null) state.zoom = state.zoom > 0 ? Math.min(2000, Math.max(0.3, state.zoom)) : null;
+    state.threshold = Math.max(0, state.threshold);
+    if (!(state.high > state.low)) state.auto = true;
+  }
+
+  // What may stand in a link where the state has words.
+  choices(name) {
+    const { header, mesh } = this, names = (all) => all.map((one) => one.name);
+    return { show: header.bands.length ? ["mean", "std", "relative"] : ["mean"], colors: header.colors.names, band: names(header.bands),
+      line: [...names(header.lines), ...(mesh.dimension === 2 ? ["drawn"] : [])] }[name];
   }
 
   async copyLink() {
