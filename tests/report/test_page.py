@@ -33,6 +33,12 @@ def rendered(findings: Findings) -> Page:
     return Page(render(findings, {}, all_tables(findings)))
 
 
+def test_the_explorer_beside_the_report_is_linked():
+    findings = general_study.findings(bars=False, mesh="none")
+    assert 'href="explorer.html"' in render(findings, {}, all_tables(findings), explorer="explorer.html")
+    assert "explorer.html" not in render(findings, {}, all_tables(findings))
+
+
 @pytest.mark.parametrize(
     ("mesh", "bars"),
     [("triangles", True), ("triangles", False), ("points", True), ("tetrahedra", True), ("none", False)],

@@ -1,24 +1,21 @@
-"""A whole study in this process."""
+"""Stages of a study in this process."""
 
 import synthetic
-from sureflow.report.page import write_report
 from sureflow.study.agenda import StudySettings
-from sureflow.study.conduct import run_study
-from sureflow.study.work import Audience
+from sureflow.study.conduct import explorer_stage
+from sureflow.study.training import train_model
+from sureflow.study.work import Audience, Costs, Study
 
 
-def test_the_report_links_an_explorer_of_the_default_model(tmp_path):
+def test_the_default_model_gets_an_explorer(tmp_path):
     synthetic.runs().save(tmp_path / "runs.zarr")
     default = {"label": "default", "model": {"name": "auto", "folds": 2, "candidates": [{"name": "interpolation"}]}}
     settings = StudySettings.model_validate({"runs": str(tmp_path / "runs.zarr"), "models": [default]})
-    said = []
+    said: list[str] = []
     watch = Audience(say=said.append, advance=lambda done, note: None, begin=lambda total: None)
-    report = run_study(tmp_path / "study", settings, watch)
-    assert '<a href="explorer.html">' in report.read_text()
-    page = report.with_name("explorer.html")
-    assert "interpolation of" in page.read_text()
-    said.clear()
-    run_study(tmp_path / "study", settings, watch)
-    assert "explorer: unchanged" in said
-    page.unlink()
-    assert "explorer.html" not in write_report(tmp_path / "study").read_text()
+    study = Study(tmp_path, settings, watch, Costs(settings))
+    train_model(study, settings.models[0], settings.train, synthetic.runs())
+    explorer_stage(study)
+    assert "interpolation of 25 runs" in (tmp_path / "explorer.html").read_text()
+    explorer_stage(study)
+    assert said[-1] == "explorer: unchanged"
