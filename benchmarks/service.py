@@ -1,12 +1,13 @@
 """The service under load: many clients at once, batching, memory, and a restart under load.
 
-    python benchmarks/service.py model/ [--clients 200] [--seconds 60] [--pause 1.0]
+    python benchmarks/service.py model/ [--clients 200] [--seconds 60] [--pause 1.0] [--restart | --batching]
 
 Every client has a connection of its own and asks for one field with its bars at random conditions, which no cache has seen,
 as float32 numbers; after an answer it waits for `--pause` seconds on average, as someone who moves a slider. Times are those
 of the clients, side by side with single requests of the same kind to the same server, one after the other.
 With `--pause 0` clients ask without rest, which shows the highest throughput. `--restart` kills the server in the middle and
-starts it again; clients try again until they are answered.
+starts it again; clients try again until they are answered. `--batching` compares the throughput of clients without rest with
+that of a server that computes one condition at a time.
 """
 
 import argparse
@@ -109,11 +110,7 @@ def row(name: str, clients: list[Client], seconds: float, more: str = "") -> Non
 
 
 async def measure(options: argparse.Namespace) -> None:
-    import sureflow as sf
-
-    model = sf.load(options.model)
-    ranges = list(zip(model.parameter_names, model.domain.lower.tolist(), model.domain.upper.tolist(), strict=True))
-    path = f"/v1/predict?format=binary&extrapolate=true&fields={model.names[-1]}"
+    ranges, path = asked(options.model)
     print("| what | requests | rate | p50 | p99 | wrong | retries | |\n|---|---:|---:|---:|---:|---:|---:|---|")
     server = start(options.model, options.batch)
     try:
@@ -144,11 +141,45 @@ async def measure(options: argparse.Namespace) -> None:
         )
         row(f"{options.clients} clients, pause {options.pause:g} s", clients, seconds, f"{memory}; {used}")
         times = [t for client in clients for t in client.times]
-        ratio = statistics.median(times) / statistics.median(single[0].times)
-        print(f"\np50 of the crowd is {ratio:.1f} times that of one client", flush=True)
+        one = statistics.median(single[0].times)
+        p50, p99 = statistics.median(times) / one, sorted(times)[int(0.99 * (len(times) - 1))] / one
+        print(f"\np50 of the crowd is {p50:.1f} times that of one client, p99 {p99:.1f} times", flush=True)
     finally:
         server.terminate()
         server.wait()
+
+
+async def compare_batching(options: argparse.Namespace) -> None:
+    """Throughput with batches, over that of one condition at a time; in turns, since the machine may have other work."""
+    ranges, path = asked(options.model)
+    print("| what | requests | rate | p50 | p99 | wrong | retries | |\n|---|---:|---:|---:|---:|---:|---:|---|")
+    rates: dict[int, list[float]] = {1: [], options.batch: []}
+    for turn in range(options.turns):
+        for batch, found in rates.items():
+            server = start(options.model, batch)
+            try:
+                await ready()
+                await crowd([Client(path, ranges, turn)], 3.0, 0.0)
+                clients = [Client(path, ranges, 1000 * (turn + 1) + k) for k in range(options.clients)]
+                began = time.perf_counter()
+                await crowd(clients, options.seconds, 0.0)
+                seconds = time.perf_counter() - began
+            finally:
+                server.terminate()
+                server.wait()
+            row(f"batches of up to {batch}", clients, seconds)
+            found.append(sum(len(client.times) for client in clients) / seconds)
+    gain = statistics.median(rates[options.batch]) / statistics.median(rates[1])
+    print(f"\nbatches answer {gain:.1f} times as many requests as one condition at a time", flush=True)
+
+
+def asked(folder: str) -> tuple[list[tuple[str, float, float]], str]:
+    """The ranges of the parameters, and what every client asks for."""
+    import sureflow as sf
+
+    model = sf.load(folder)
+    ranges = list(zip(model.parameter_names, model.domain.lower.tolist(), model.domain.upper.tolist(), strict=True))
+    return ranges, f"/v1/predict?format=binary&extrapolate=true&fields={model.names[-1]}"
 
 
 def main() -> None:
@@ -159,7 +190,10 @@ def main() -> None:
     parser.add_argument("--pause", type=float, default=1.0)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--restart", action="store_true")
-    asyncio.run(measure(parser.parse_args()))
+    parser.add_argument("--batching", action="store_true")
+    parser.add_argument("--turns", type=int, default=1, help="of --batching")
+    options = parser.parse_args()
+    asyncio.run(compare_batching(options) if options.batching else measure(options))
 
 
 if __name__ == "__main__":

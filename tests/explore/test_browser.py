@@ -264,11 +264,23 @@ def test_a_link_restores_the_state(page):
     assert "#at=" in url
     again = Page(page.browser, url)
     assert again.run(kept) == wanted
+    again.run("location.hash = '#at=15,30'")
+    again.until("return explorer.state.at[0] === 15")
+    assert again.run("const { colors, smooth, zoom } = explorer.state; return [colors, smooth, zoom]") == [
+        "viridis",
+        False,
+        None,
+    ]
 
 
 def test_a_bad_link_does_no_harm(browser, pages):
-    url = (pages / "interpolation.html").as_uri() + "#at=1,x&field=99&zoom=nan&line=none&drawn=1&across=7&active=5"
+    url = (pages / "interpolation.html").as_uri() + "#at=1,x&field=99&zoom=-3&line=none&drawn=1&across=7&active=5"
+    url += "&show=nothing&colors=pink&band=wide&low=5&high=1&auto=false&threshold=-1"
     page = Page(browser, url)
+    assert page.run("return explorer.panels[0].title") == "T (K)"
+    for name in ("show", "colors", "line", "band"):
+        assert page.at(name).get_attribute("value")
+    assert page.run("const { zoom, auto, active } = explorer.state; return [zoom, auto, active]") == [None, True, 0]
     assert page.run("return explorer.state.at.every(isFinite)")
     assert page.errors() == []
 

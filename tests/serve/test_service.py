@@ -155,6 +155,14 @@ def test_pages(client):
     assert client.get("/explore/none").status_code == 404
 
 
+def test_the_description_of_the_routes_is_whole(client):
+    described = client.get("/openapi.json").json()
+    infer = described["paths"]["/v2/models/{name}/infer"]["post"]
+    assert "$defs" not in str(infer)
+    assert {"404", "413", "422", "504"} <= set(infer["responses"])
+    assert client.delete("/v1/predict").headers["allow"] == "GET, POST"
+
+
 def test_a_mesh_that_moves():
     with TestClient(create_app({"moving": of_kind("moving")})) as client:
         at = {"angle": 1.1, "thickness": 0.5, "format": "binary"}

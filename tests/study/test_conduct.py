@@ -16,6 +16,6 @@ def test_the_default_model_gets_an_explorer(tmp_path):
     study = Study(tmp_path, settings, watch, Costs(settings))
     train_model(study, settings.models[0], settings.train, synthetic.runs())
     explorer_stage(study)
-    assert "interpolation of 25 runs" in (tmp_path / "explorer.html").read_text()
+    assert "A model of 25 runs (interpolation)" in (tmp_path / "explorer.html").read_text()
     explorer_stage(study)
     assert said[-1] == "explorer: unchanged"

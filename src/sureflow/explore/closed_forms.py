@@ -102,8 +102,9 @@ def pod_gp(fitted: Any, inputs: Value) -> Form:
     x = inputs.pick(*np.flatnonzero(fitted.varying > 0))
     location, variance = x.process(fitted.inputs, fitted.coefficients, fitted.logarithms, WIDE)
     one, scale = x.program.constant(np.ones(1)), x.program.constant(fitted.scale)
-    mean = join(one, location * scale).rows(np.concatenate([fitted.mean[None], fitted.modes]))
-    epistemic = (variance * scale**2).rows(fitted.modes**2, Kind.POSITIVE).root()
+    rows = np.concatenate([fitted.mean[None], fitted.modes])
+    mean = join(one, location * scale).rows(rows)
+    epistemic = join(one * 0.0, variance * scale**2).squares(rows).root()
     parts = {EPISTEMIC: epistemic, DISCREPANCY: one.rows(fitted._discrepancy[None], Kind.POSITIVE)}
     return Form(mean, parts, (variance * scale**2).sum().root() * (1 / fitted._typical_deviation))
 

@@ -101,7 +101,7 @@ def served_explorer(surrogate: Surrogate, name: str, url: str) -> str:
 
 
 def default_title(surrogate: Surrogate) -> str:
-    return f"{surrogate.model_name} of {len(surrogate.domain.parameters)} runs"
+    return f"A model of {len(surrogate.domain.parameters)} runs ({surrogate.model_name})"
 
 
 def checked(surrogate: Surrogate, program: Program, ranges: Ranges, progress: Callable[[float], None]) -> str:

@@ -209,6 +209,10 @@ class Value:
         """The field sum_k x_k row_k."""
         return self.program.add("combine", self, rows=self.program.keep_rows(rows, kind))
 
+    def squares(self, rows: Float[np.ndarray, "row variable point"]) -> "Value":
+        """The field sum_k x_k row_k^2."""
+        return self.program.add("squares", self, rows=self.program.keep_rows(rows, Kind.MODES))
+
     def spread(self, rows: Float[np.ndarray, "row variable point"]) -> "Value":
         """The field sqrt(mean over m of (sum_k x_mk row_k)^2), of numbers (m, k) in one vector."""
         return self.program.add("spread", self, rows=self.program.keep_rows(rows, Kind.MODES))
@@ -340,7 +344,7 @@ def _select(*fields: Float[np.ndarray, "case _ point"], which: list[int]) -> Flo
     )
 
 
-FIELDS_OF_SMALL = ("combine", "spread", "warp")
+FIELDS_OF_SMALL = ("combine", "squares", "spread", "warp")
 OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
     "add": np.add,
     "subtract": np.subtract,
@@ -366,6 +370,7 @@ OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
     "lattice": _lattice,
     "process": _process,
     "combine": lambda x, rows: np.einsum("ck,kvp->cvp", x, rows),
+    "squares": lambda x, rows: np.einsum("ck,kvp->cvp", x, rows**2),
     "spread": _spread,
     "warp": _warp,
     "only": lambda x, variable: x[:, [variable]],

@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.routing import Match
 
 from sureflow.acquire.proposals import propose
 from sureflow.errors import Refused, SureflowError
@@ -39,6 +40,12 @@ class PredictRequest(BaseModel):
     points: list[list[float]] | None = Field(default=None, description="Points to predict at instead of the mesh.")
     fields: list[str] | None = Field(default=None, description="Fields to answer with; by default all.")
     extrapolate: bool = Field(default=False, description="Also answer where the error bars are not known to hold.")
+
+
+class Mistake(BaseModel):
+    """Why a request was not answered, in one sentence."""
+
+    error: str
 
 
 class Service:
@@ -184,7 +191,9 @@ def create_app(models: Mapping[str, Surrogate], *, token: str | None = None, lim
         for served in service.models.values():
             served.close()
 
-    app = FastAPI(title="sureflow", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="sureflow", version="1", lifespan=lifespan, docs_url=None, redoc_url=None, responses=_mistakes(token)
+    )
     app.state.service = service
     _add_errors(app)
     _add_protocol(app, service)
@@ -194,8 +203,24 @@ def create_app(models: Mapping[str, Surrogate], *, token: str | None = None, lim
     return app
 
 
-def _error(status: int, sentence: str, **more: Any) -> Response:
-    return Response(json_body({"error": sentence, **more}), status, media_type=MEDIA["json"])
+def _mistakes(token: str | None) -> dict[int | str, dict[str, Any]]:
+    """What any route may answer in place of what it was asked for."""
+    return {
+        status: {"description": words, "model": Mistake}
+        for status, words in {
+            **({} if token is None else {401: "The token is missing or wrong"}),
+            404: "There is no such model",
+            408: "The body did not arrive in time",
+            413: "The body is too large",
+            422: "The request is wrong, or its conditions are refused",
+            503: "The service is stopping",
+            504: "The answer takes too long",
+        }.items()
+    }
+
+
+def _error(status: int, sentence: str, headers: Mapping[str, str] | None = None, **more: Any) -> Response:
+    return Response(json_body({"error": sentence, **more}), status, headers, media_type=MEDIA["json"])
 
 
 def _add_errors(app: FastAPI) -> None:
@@ -209,7 +234,8 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(StarletteHTTPException)
     async def http(request: Request, error: StarletteHTTPException) -> Response:
-        return _error(error.status_code, str(error.detail))
+        headers = {"Allow": _allowed(app, request)} if error.status_code == 405 else error.headers
+        return _error(error.status_code, str(error.detail), headers)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
@@ -219,6 +245,12 @@ def _add_errors(app: FastAPI) -> None:
     async def failed(request: Request, error: Exception) -> Response:
         LOG.error("a request failed", exc_info=error)
         return _error(500, "the service failed; its log says more")
+
+
+def _allowed(app: FastAPI, request: Request) -> str:
+    """The methods of a path, which may have a route for each."""
+    routes = [route for route in app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    return ", ".join(sorted({method for route in routes for method in getattr(route, "methods", None) or ()}))
 
 
 def _sentence(errors: Any) -> str:
@@ -245,7 +277,20 @@ async def parsed(request: Request, kind: type[Any]) -> tuple[Any, bytes]:
 
 
 def _body_schema(kind: type[BaseModel]) -> dict[str, Any]:
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": kind.model_json_schema()}}}}
+    schema = kind.model_json_schema()
+    resolved = _resolved(schema, schema.pop("$defs", {}))
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": resolved}}}}
+
+
+def _resolved(schema: Any, known: Mapping[str, Any]) -> Any:
+    """A schema with what it refers to in its place: a description of routes keeps such parts elsewhere."""
+    if isinstance(schema, list):
+        return [_resolved(one, known) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _resolved(known[schema["$ref"].rpartition("/")[2]], known)
+    return {key: _resolved(value, known) for key, value in schema.items()}
 
 
 def _add_protocol(app: FastAPI, service: Service) -> None:

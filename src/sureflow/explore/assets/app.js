@@ -344,7 +344,7 @@ class Explorer {
   showQuantities() {
     const all = this.answers.map((answer) => answer.quantities);
     if (!all[0]) return;
-    const { names, units } = this.header.quantities, bar = ({ value, std }) => `${short(value, 5)}${std === null ? "" : ` ± ${short(std, 2)}`}`;
+    const { names, units } = this.header.quantities, bar = ({ value, std }) => withBar(value, std);
     const rows = names.map((name, k) => `<tr><th scope="row">${escaped(name.replaceAll("_", " "))}${units[k] === "1" ? "" : ` (${escaped(units[k])})`}</th>${all.map((one) => `<td>${bar(one[k])}</td>`).join("")}${all.length > 1 ? `<td>${short(all[1][k].value - all[0][k].value, 3)}</td>` : ""}</tr>`);
     $("quantities").innerHTML = `${all.length > 1 ? '<thead><tr><td></td><th scope="col">A</th><th scope="col">B</th><th scope="col">B - A</th></tr></thead>' : ""}<tbody>${rows.join("")}</tbody>`;
     $("quantities-note").textContent = all[0][0].std === null ? "Calibrate the model for bars of these." : "± one standard deviation of the model's error.";

@@ -5,7 +5,7 @@ const ELEMENTWISE = {
   maximum: Math.max, minimum: Math.min, raise: Math.pow, exp: Math.exp, log: Math.log, tanh: Math.tanh,
   sqrt: (a) => Math.sqrt(Math.max(a, 0)),
 };
-const OF_SMALL = ["combine", "spread", "warp"];  // what makes a field of small values
+const OF_SMALL = ["combine", "squares", "spread", "warp"];  // what makes a field of small values
 const EVERYWHERE = { name: "all", size: (points) => points };  // the region of all points
 
 class Program {
@@ -65,10 +65,10 @@ class Program {
 
   computeField(evaluation, index, variable, region) {
     const step = this.steps[index];
-    if (step.op === "combine" || step.op === "spread") {
+    if (["combine", "squares", "spread"].includes(step.op)) {
       const rows = this.payload.rows(step.settings.rows, variable, region);
       const weights = evaluation.small[step.inputs[0]];
-      return step.op === "combine" ? combined(weights, 0, rows) : spread(weights, rows);
+      return step.op === "combine" ? combined(weights, 0, rows) : step.op === "squares" ? squares(weights, rows) : spread(weights, rows);
     }
     if (step.op === "warp") {
       const { last, end, levels, shape: [, lines] } = step.settings, size = region === EVERYWHERE ? this.values : region.points.length;
@@ -257,6 +257,15 @@ function combined(given, first, rows) {
   for (let k = 0; k < count; k++) {
     const weight = weights[first + k], start = k * size;
     if (weight !== 0) for (let i = 0; i < size; i++) out[i] += weight * data[start + i];
+  }
+  return out;
+}
+
+function squares(weights, { count, size, data }) {
+  const out = new Float32Array(size);
+  for (let k = 0; k < count; k++) {
+    const weight = weights[k], start = k * size;
+    if (weight !== 0) for (let i = 0; i < size; i++) out[i] += weight * data[start + i] * data[start + i];
   }
   return out;
 }
