@@ -29,6 +29,7 @@ from sureflow.uq.folds import (
     side_predictions,
     unseen_predictions,
 )
+from sureflow.uq.surrounded import typical_runs
 
 Progress = Callable[[int, int], None]  # folds done, folds in all
 
@@ -111,7 +112,8 @@ def calibrate(
     else:
         held_out = unseen_predictions(surrogate.predictor, unseen, domain, unit, observer)
     left_out = side_predictions(leave_out, training, sides, domain, unit, observer)
-    fitted = fit_calibrations(held_out, left_out, surrogate.space.around, exact=not chosen.by_folds)
+    typical = typical_runs(training.parameters) if chosen.by_folds else None
+    fitted = fit_calibrations(held_out, left_out, surrogate.space.around, exact=not chosen.by_folds, typical=typical)
     return replace(surrogate, calibration=_noting(fitted, unseen))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from sureflow import scratch
 from sureflow.errors import SureflowError
@@ -46,9 +46,18 @@ WORTH = 0.005
 
 
 def fit_calibrations(
-    held_out: HeldOutRuns, sides: Sides, around: Around, *, exact: bool, seed: int = 0
+    held_out: HeldOutRuns,
+    sides: Sides,
+    around: Around,
+    *,
+    exact: bool,
+    typical: Bool[np.ndarray, " run"] | None = None,
+    seed: int = 0,
 ) -> Calibrations:
-    """Fit the bars of fields and, where their errors are known, of quantities of interest; see `fit_calibration`."""
+    """Fit the bars of fields and, where their errors are known, of quantities of interest; see `fit_calibration`.
+
+    Those of quantities, which are one number a run, are fitted to all runs.
+    """
     seen: list[tuple[int, HeldOutRuns]] = []
 
     def noted() -> Iterator[tuple[int, HeldOutRuns]]:
@@ -57,7 +66,7 @@ def fit_calibrations(
             yield side, runs
             del runs  # before the next side is predicted
 
-    fields = fit_calibration(held_out, noted(), around, exact=exact, seed=seed)
+    fields = fit_calibration(held_out, noted(), around, exact=exact, typical=typical, seed=seed)
     if not held_out.quantity_error.size:
         return Calibrations(fields)
     quantities = fit_calibration(held_out.quantities(), seen, steepest=STEEPEST_OF_QUANTITIES, exact=exact, seed=seed)
@@ -71,10 +80,13 @@ def fit_calibration(
     *,
     exact: bool,
     steepest: float = STEEPEST_GROWTH,
+    typical: Bool[np.ndarray, " run"] | None = None,
     seed: int = 0,
 ) -> Calibration:
     """Fit the bars to runs that were held out, and to the runs that show the errors beyond each side.
 
+    `typical` are the numbers of runs that lie as conditions within the ranges do: by these, if they are enough, bars there
+    are shaped.
     With `exact`, a seeded half of the held-out runs shapes the bars and the other half gives the conformal factors, whose
     guarantee is then a theorem. Without, all of them do both: for folds over few runs, where there is no theorem anyway.
     """
@@ -85,7 +97,7 @@ def fit_calibration(
         )
     _require_finite(held_out)
     shaping, scoring = _halves(held_out, seed) if exact else (held_out, held_out)
-    growth, scale = _fit_inside(shaping, steepest, seed)
+    growth, scale = _fit_inside(_only(shaping, typical), steepest, seed)
     beyond = _fit_sides(shaping, sides, BarForm(growth, scale, around), seed)
     fitted = Calibration(
         scale=scale,
@@ -141,6 +153,12 @@ def _require_finite(runs: HeldOutRuns) -> None:
             "the model's predictions of held-out runs are not finite, so that its bars cannot be calibrated: train it "
             "again with other settings"
         )
+
+
+def _only(runs: HeldOutRuns, typical: Bool[np.ndarray, " run"] | None) -> HeldOutRuns:
+    """The typical ones among the runs, or all where these are few."""
+    chosen = np.ones(len(runs), bool) if typical is None else typical[runs.run]
+    return runs.select(chosen) if chosen.sum() >= FEWEST_HELD_OUT else runs
 
 
 def _halves(runs: HeldOutRuns, seed: int) -> tuple[HeldOutRuns, HeldOutRuns]:
