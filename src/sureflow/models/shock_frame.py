@@ -29,9 +29,9 @@ class ShockFrame:
 
     On every line a monotone map takes the landmarks of the wall layer, the shock and the ends to their mean places over the
     runs, the same on every line. The landmarks of a condition are known beforehand, and its shock is interpolated from those
-    of the runs. Combined in the frame are the fields and, for the layer, (T - T_wall) / (T_0 - T_wall) and the logarithm of
-    density times temperature, as `LayerWarp` has it. What the way there and back loses of every run is kept and combined
-    alike, so that combinations pass through the runs.
+    of the runs. Combined in the frame are the fields and, for the layer, the logarithm of density times temperature and
+    T - T_wall: its share of T_0 - T_wall, which `LayerWarp` has, is nothing where a wall is as hot as the gas. What the way
+    there and back loses of every run is kept and combined alike, so that combinations pass through the runs.
     """
 
     landmarks: Float[np.ndarray, "run landmark"]
@@ -54,7 +54,7 @@ class ShockFrame:
         frame = cls(layers[:, :-2], layers[:, -2:], shocks, values, lost, columns, zero)
         for run, field in enumerate(view.fields):
             rows = np.asarray(field, float).reshape(n_variables, *shape).swapaxes(0, 1)
-            levels = _levels(rows, layer, *layers[run, -2:])
+            levels = _levels(rows, layer, layers[run, -2])
             values[run] = _between(levels, _with_wall(len(rows)), frame._rows(layers[run, :-2], shocks[run]))
             lost[run] = field - frame._on_mesh(values[run].astype(float), shocks[run], layers[run])
         return frame
@@ -72,9 +72,7 @@ class ShockFrame:
         """What is interpolated in the frame, in units of the fields: the layer's variables up to half of the way to the shock."""
         density, temperature = self.columns
         seen, first = self.values[:, :, : len(self.zero)].copy(), int(LAYER * FINENESS * self.shocks.mean())
-        size = np.empty(2)
-        size[0] = seen[:, first, density].mean() - self.zero[density]
-        size[1] = np.mean(self.temperatures[:, 1] - self.temperatures[:, 0])
+        size = np.array([seen[:, first, density].mean() - self.zero[density], 1.0])
         seen[:, :first, [density, temperature]] = self.values[:, :first, len(self.zero) :] * size[:, None]
         return seen.swapaxes(1, 2).reshape(len(seen), len(self.zero), -1)
 
@@ -104,7 +102,7 @@ class ShockFrame:
         rows = _between(values, np.arange(len(values), dtype=float), places)
         found, layer = rows[:, :n_variables], rows[:, :n_variables].copy()
         layer[:, self.columns] = rows[:, n_variables:]
-        layer = fields_of_layer(layer, self.columns, self.zero, *asked[-2:])
+        layer = fields_of_layer(layer, self.columns, self.zero, asked[-2], asked[-2] + 1.0)
         way = np.clip((np.arange(n_rows)[:, None] / np.maximum(shock, 1.0) - LAYER) / (SHOCK - LAYER), 0.0, 1.0)
         share = (1.0 - way**2 * (3.0 - 2.0 * way))[:, None]
         return (share * layer + (1.0 - share) * found).swapaxes(0, 1).reshape(n_variables, -1)
@@ -123,12 +121,12 @@ class ShockFrame:
 
 
 def _levels(
-    rows: Float[np.ndarray, "row variable line"], layer: LayerView, wall: float, hot: float
+    rows: Float[np.ndarray, "row variable line"], layer: LayerView, wall: float
 ) -> Float[np.ndarray, "level value line"]:
     """Fields and variables of the layer, at the wall and in the cells."""
-    of_layer = layer_variables(rows, layer, wall, hot)
+    of_layer = layer_variables(rows, layer, wall, wall + 1.0)
     columns = [layer.density, layer.temperature]
-    at_wall = fields_of_layer(of_layer[:1].copy(), np.array(columns), layer.zero, wall, hot)
+    at_wall = fields_of_layer(of_layer[:1].copy(), np.array(columns), layer.zero, wall, wall + 1.0)
     return np.concatenate([np.concatenate([at_wall, rows]), of_layer[:, columns]], axis=1)
 
 
