@@ -27,6 +27,13 @@ def test_rows_are_found_by_name_and_titles_have_units(tmp_path, ending):
     assert units == {"altitude": "km"}
 
 
+def test_a_table_as_windows_writes_it(tmp_path):
+    path = tmp_path / "conditions.csv"
+    path.write_bytes("file;mach\nüber 1.vtu;4\nüber 2.vtu;5\n".encode("cp1252"))
+    columns, _ = from_table(path, [Path("cases/über 2.vtu"), Path("cases/über 1.vtu")])
+    assert columns["mach"].tolist() == [5.0, 4.0]
+
+
 def test_a_comma_at_the_end_of_rows_shifts_nothing(tmp_path):
     columns, _ = from_table(table(tmp_path, "file,mach,angle\nrun 1.vtu,4,1,\nrun 2.vtu,5,2,\n"), FILES)
     assert columns["mach"].tolist() == [4.0, 5.0]

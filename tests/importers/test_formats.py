@@ -151,6 +151,34 @@ def test_cgns_in_adf(tmp_path):
     assert density[:4].astype(">f8").tobytes() in raw or density[:4].astype("<f8").tobytes() in raw
 
 
+@pytest.mark.parametrize(
+    ("ending", "part", "share"),
+    [
+        (".case", "run.geo", 0.02),  # VTK does not survive this one
+        (".case", "run.geo", 0.6),
+        (".case", "run.t", 0.97),
+        (".pvts", "run_0.vts", 0.6),  # nor this one
+        (".pvtr", "run_0.vtr", 0.85),  # nor this one
+        (".vtk", "run.vtk", 0.97),
+        (".vtu", "run.vtu", 0.97),
+        (".cgns", "run.cgns", 0.9),
+        (".tec", "run.tec", 0.3),  # and here it finds no end
+    ],
+)
+def test_files_that_are_cut_off_are_one_sentence(tmp_path, monkeypatch, ending, part, share):
+    monkeypatch.setattr("sureflow.importers.apart.PATIENCE", 10.0)
+    format_files.FORMATS[ending][0](tmp_path / f"run{ending}")
+    whole = (tmp_path / part).read_bytes()
+    (tmp_path / part).write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(SureflowError, match=r"cut off") as refused:
+        importer_for(tmp_path / f"run{ending}")(tmp_path / f"run{ending}")
+    assert "run" in str(refused.value)
+    assert "\n" not in str(refused.value)
+    # The next file is read as if nothing had happened.
+    (tmp_path / part).write_bytes(whole)
+    assert importer_for(tmp_path / f"run{ending}")(tmp_path / f"run{ending}").blocks
+
+
 @pytest.mark.parametrize("name", ["run.szplt", "run.plt"])
 def test_binary_tecplot_says_the_way_out(tmp_path, name):
     (tmp_path / name).write_bytes(b"#!TDV112" + bytes(100))

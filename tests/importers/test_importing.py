@@ -144,6 +144,20 @@ def test_a_run_that_seems_to_be_in_other_units_is_pointed_out(copy, tmp_path):
     assert [remark.split(" times")[0][-19:] for remark in imported.remarks] == [": the mesh is 1e+03"]
 
 
+def test_options_that_would_do_nothing_are_refused(cases):
+    with pytest.raises(SureflowError, match="has one state and no times"):
+        sf.read_runs(cases, pattern=PATTERN, time=3)
+    with pytest.raises(SureflowError, match="choose mesh=resampled, or leave them out"):
+        sf.read_runs(cases, pattern=PATTERN, reference="other.vtu")
+    with pytest.raises(SureflowError, match="time='late': it must be a number, or last"):
+        sf.read_runs(cases, pattern=PATTERN, time="late")
+
+
+def test_a_link_that_leads_back_is_not_followed(copy):
+    (copy / "up").symlink_to("..")
+    assert len(sf.read_runs(copy, pattern=PATTERN)) == 9
+
+
 def test_the_first_run_may_be_bad(copy):
     (copy / "M2_a0.vtu").write_bytes(b"")
     with pytest.raises(SureflowError, match=r"M2_a0\.vtu"):

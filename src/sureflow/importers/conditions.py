@@ -57,9 +57,11 @@ def read_frame(table: Path) -> Any:
         if table.suffix.lower() in (".xlsx", ".xlsm", ".xls", ".ods"):
             return pandas.read_excel(table, dtype=str)
         # Without index_col=False the excess of a row, such as a comma at its end, would shift all columns by one.
-        frame = pandas.read_csv(
-            table, dtype=str, sep=separator_of(table), index_col=False, skipinitialspace=True, encoding="utf-8-sig"
-        )
+        options = {"dtype": str, "sep": separator_of(table), "index_col": False, "skipinitialspace": True}
+        try:
+            frame = pandas.read_csv(table, encoding="utf-8-sig", **options)
+        except UnicodeDecodeError:  # spreadsheets of Windows
+            frame = pandas.read_csv(table, encoding="cp1252", **options)
         return frame.dropna(how="all")
     except ImportError as error:
         raise SureflowError(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from sureflow.errors import SureflowError
+from sureflow.importers.apart import Apart
 from sureflow.importers.reading import IMPORTERS
 from sureflow.importers.snapshot import Snapshot, SnapshotReader, Wanted
 from sureflow.importers.vtk_files import choose_time, raising, require_pyvista, select_arrays, snapshot_of
@@ -48,7 +49,28 @@ def read_ensight(path: Path, wanted: Wanted) -> Snapshot:
     import pyvista
 
     with raising():
-        return read_through(path, pyvista.EnSightReader(path), wanted)
+        found = read_through(path, pyvista.EnSightReader(path), wanted)
+    require_complete_ensight(path, found)
+    return found
+
+
+def require_complete_ensight(path: Path, found: Snapshot) -> None:
+    """Refuse files of one time that are too short for their numbers: VTK would fill up what is missing without a word."""
+    counts = {"model": 3 * sum(len(block.nodes) for block in found.blocks)}
+    for block in (*found.blocks, *found.patches):
+        for name, array in {**block.on_cells, **block.on_nodes}.items():
+            counts[name] = counts.get(name, 0) + array.size
+    for line in path.read_text(errors="replace").splitlines():
+        kind, _, words = line.partition(":")
+        *before, file = words.split() or [""]
+        name = "model" if kind.strip() == "model" else before[-1] if before and " per " in kind else None
+        place = path.parent / file.strip('"')
+        if name in counts and place.is_file():
+            raw = place.read_bytes()
+            is_text = b"\0" not in raw
+            # A number a line after a title and the beginning of a part; or four bytes each.
+            if raw.count(b"\n") < counts[name] + 4 if is_text else len(raw) < 4 * counts[name]:
+                raise SureflowError(f"{place} is cut off: it is too short for the {counts[name]} numbers of {name}")
 
 
 def read_plot3d(path: Path, wanted: Wanted) -> Snapshot:
@@ -97,10 +119,14 @@ def plot3d_sizes(head: np.ndarray, axes: int, *, marked: bool) -> set[int]:
     return sizes
 
 
-IMPORTERS.register(".cgns", SnapshotReader(read_cgns))
-IMPORTERS.register(".cas.h5", SnapshotReader(read_fluent, companions=(".dat.h5",)))
-IMPORTERS.register(".cas", SnapshotReader(read_fluent, companions=(".dat",)))
+def apart(name: str) -> Apart:
+    return Apart("sureflow.importers.foreign", name)
+
+
+IMPORTERS.register(".cgns", SnapshotReader(apart("read_cgns")))
+IMPORTERS.register(".cas.h5", SnapshotReader(apart("read_fluent"), companions=(".dat.h5",)))
+IMPORTERS.register(".cas", SnapshotReader(apart("read_fluent"), companions=(".dat",)))
 for ending in (".case", ".encas"):
-    IMPORTERS.register(ending, SnapshotReader(read_ensight))
+    IMPORTERS.register(ending, SnapshotReader(apart("read_ensight")))
 for ending in (".xyz", ".x", ".g", ".p3d"):
-    IMPORTERS.register(ending, SnapshotReader(read_plot3d, companions=SOLUTIONS))
+    IMPORTERS.register(ending, SnapshotReader(apart("read_plot3d"), companions=SOLUTIONS))

@@ -16,6 +16,13 @@ def _listed(value: Any) -> Any:
     return [str(path) for path in several] if isinstance(several, list | tuple) else value
 
 
+def _time(value: Any) -> Any:
+    try:
+        return value if value == "last" else float(value)
+    except (TypeError, ValueError):
+        raise ValueError("it must be a number, or last") from None
+
+
 Listed = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
@@ -40,7 +47,7 @@ class ImportSettings:
     entries: dict[str, str] = Field(default_factory=dict)
     fields: dict[str, str] = Field(default_factory=dict)
     units: dict[str, str] = Field(default_factory=dict)
-    time: float | Literal["last"] = "last"
+    time: Annotated[float | Literal["last"], BeforeValidator(_time)] = "last"
     blocks: tuple[str, ...] | None = None
     location: Literal["auto", "cells", "points"] = "auto"
     mesh: Literal["auto", "shared", "moving", "resampled"] = "auto"
@@ -59,6 +66,11 @@ class ImportSettings:
 
     def __post_init__(self) -> None:
         self.declared()
+        if self.mesh != "resampled" and (self.reference is not None or self.interpolation != "linear"):
+            raise SureflowError(
+                f"mesh={self.mesh!r} brings no run onto another mesh, and a reference or an interpolation is given: choose "
+                "mesh=resampled, or leave them out"
+            )
         if self.table is None and self.pattern is None and not self.entries:
             raise SureflowError(
                 "where the parameters of the runs are is not said: give a table with a row for each run, a pattern of file "

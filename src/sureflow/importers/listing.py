@@ -65,12 +65,17 @@ def within(folder: Path) -> Iterator[Path]:
     entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     files = [entry for entry in entries if entry.is_file() and isinstance(reader_of(entry), SnapshotReader)]
     yield from (file for file in files if not is_companion(file, files))
-    inner = [entry for entry in entries if entry.is_dir() and entry.suffix != ".zarr"]
+    inner = [entry for entry in entries if entry.is_dir() and entry.suffix != ".zarr" and not leads_back(entry)]
     for entry in inner:
         if is_openfoam_case(entry):
             yield entry
         else:
             yield from within(entry)
+
+
+def leads_back(folder: Path) -> bool:
+    """Whether a link leads to a folder that it lies in."""
+    return folder.is_symlink() and folder.parent.resolve().is_relative_to(folder.resolve())
 
 
 def pieces_of(path: Path) -> Iterator[Path]:

@@ -105,6 +105,8 @@ class SnapshotReader:
         except Exception as error:
             reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
             raise SureflowError(f"{path} cannot be read ({reason[:200]}): it may be damaged or cut off") from error
+        if wanted.time != LAST and found.time is None:
+            raise SureflowError(f"{path} has one state and no times: time={wanted.time} cannot be chosen from it")
         if not any(len(block.nodes) for block in found.blocks):
             raise SureflowError(
                 f"{path} was read and is empty: it has no mesh, or is not the kind of file that its ending says"

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from sureflow.errors import SureflowError
+from sureflow.importers.apart import Apart
 from sureflow.importers.point_tables import snapshot_of_columns
 from sureflow.importers.reading import IMPORTERS
 from sureflow.importers.snapshot import Snapshot, SnapshotReader, Wanted
@@ -41,8 +42,13 @@ def read_restart(path: Path, wanted: Wanted) -> Snapshot:
 
 
 def read_tecplot(path: Path, wanted: Wanted) -> Snapshot:
-    """Tecplot's text format, through VTK; its binary formats have no open reader."""
+    """Tecplot's text format; its binary formats have no open reader."""
     refuse_binary_tecplot(path, wanted)
+    return Apart("sureflow.importers.su2", "read_tecplot_text")(path, wanted)
+
+
+def read_tecplot_text(path: Path, wanted: Wanted) -> Snapshot:
+    """Through VTK."""
     require_pyvista(path)
     import pyvista
 

@@ -1,6 +1,7 @@
 """VTK's own files, and those of other programs that VTK reads, through the optional pyvista."""
 
 import contextlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,16 +10,23 @@ import numpy as np
 
 from sureflow.data.meshes import Cells, Topology
 from sureflow.errors import SureflowError
+from sureflow.importers.apart import Apart
 from sureflow.importers.reading import IMPORTERS
 from sureflow.importers.snapshot import LAST, Block, Snapshot, SnapshotReader, Wanted
 
 if TYPE_CHECKING:
     import pyvista
 
-XML = (".vtu", ".vts", ".vtp", ".vti", ".vtr", ".pvtu", ".pvti", ".pvtr", ".vtm", ".vtmb", ".vtpd")
-# Of several pieces, which pyvista has no reader for: by ending, VTK's own.
-PIECEWISE = {".pvts": "vtkXMLPStructuredGridReader", ".pvtp": "vtkXMLPPolyDataReader"}
+XML = (".vtu", ".vts", ".vtp", ".vti", ".vtr", ".pvtu", ".pvti", ".vtm", ".vtmb", ".vtpd")
+# Of several pieces, by ending: pyvista has no reader for some, and others do not survive a piece that is cut off.
+PIECEWISE = {
+    ".pvts": "vtkXMLPStructuredGridReader",
+    ".pvtr": "vtkXMLPRectilinearGridReader",
+    ".pvtp": "vtkXMLPPolyDataReader",
+}
 GHOSTS = "vtkGhostType"  # not zero in cells that another piece has as well
+# What an error of VTK says, after the places in its source and in memory.
+VTK_ERROR = re.compile(r"(?:ERROR: In [^\n]*\n(?:\w+ \(0x\w+\): )?|Generic Warning: In [^\n]*\n(?=Error))([^\n]*)")
 SKIPPED = (GHOSTS, "vtkOriginalCellIds", "vtkOriginalPointIds", "vtkValidPointMask")
 
 
@@ -60,19 +68,37 @@ def read_piecewise(path: Path, wanted: Wanted) -> Snapshot:
 for ending in (*XML, ".vtk", ".vtkhdf", ".pvd"):
     IMPORTERS.register(ending, SnapshotReader(read_with_pyvista))
 for ending in PIECEWISE:
-    IMPORTERS.register(ending, SnapshotReader(read_piecewise))
+    IMPORTERS.register(ending, SnapshotReader(Apart("sureflow.importers.vtk_files", "read_piecewise")))
 
 
 @contextlib.contextmanager
 def raising() -> Iterator[None]:
-    """VTK's errors as exceptions: it prints them and goes on with what it has, which may be nothing."""
-    from pyvista import VtkErrorCatcher
+    """VTK's errors as exceptions: it prints them and goes on with what it has, which may be nothing.
 
-    with VtkErrorCatcher(raise_errors=False, send_to_logging=False) as catcher:
+    Of several errors the first counts; those that follow from it, and the log of pyvista, would only hide it.
+    """
+    import logging
+
+    from vtkmodules.vtkCommonCore import vtkLogger, vtkOutputWindow, vtkStringOutputWindow
+
+    before, window, disabled = vtkOutputWindow.GetInstance(), vtkStringOutputWindow(), logging.root.manager.disable
+    vtkOutputWindow.SetInstance(window)
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)
+    logging.disable(logging.CRITICAL)
+    failed: Exception | None = None
+    try:
         yield
-    if catcher.error_events:
-        event = catcher.error_events[0]
-        raise ValueError(" ".join(str(getattr(event, "alert", event)).split()))
+    except Exception as error:
+        failed = error
+    finally:
+        logging.disable(disabled)
+        vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_INFO)
+        vtkOutputWindow.SetInstance(before)
+    said = VTK_ERROR.search(window.GetOutput())
+    if said:
+        raise ValueError(" ".join(said[1].split())) from failed
+    if failed is not None:
+        raise failed
 
 
 def choose_time(path: Path, reader: Any, wanted: Wanted) -> tuple[tuple[float, ...], float | None]:
