@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
 
 import sureflow as sf
 from few_runs import errors
@@ -103,11 +104,16 @@ def price(store: Path, level: int, runs: sf.Runs) -> float:
 
 def draw(curves: dict[str, list[tuple[float, float, float]]]) -> Figure:
     figure = Figure(figsize=(9.0, 3.8), layout="constrained")
+    ticks = [5, 10, 20], [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02]
     for column, (axis, title) in enumerate(zip(figure.subplots(1, 2), ("in-domain", "out-of-domain"), strict=True), 1):
         for name, rows in curves.items():
             style = "o-" if name in ONE else "s--"
             axis.plot([row[0] for row in rows], [row[column] for row in rows], style, label=name, markersize=4)
         axis.set(xscale="log", yscale="log", xlabel="processor seconds", title=title)
+        for one, places in zip((axis.xaxis, axis.yaxis), ticks, strict=True):
+            one.set_major_locator(FixedLocator(places))
+            one.set_major_formatter("{x:g}")
+            one.set_minor_locator(NullLocator())
     figure.axes[0].set_ylabel("mean absolute error (standard deviations)")
     figure.axes[0].legend(frameon=False, fontsize=8)
     return figure

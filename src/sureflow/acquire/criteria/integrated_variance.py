@@ -13,6 +13,8 @@ from sureflow.validation import settings
 SHARE, MOST_PROCESSES = 0.99, 3
 # Covariances between candidates and uses that are held at once, of all processes together.
 MOST_COVARIANCES = 16_000_000
+# Candidates whose covariances are computed together: few enough to stay in the processor's cache.
+AT_ONCE = 1 << 11
 # A variance below this share of the largest is rounding: the candidate is a run already.
 NOTHING = 1e-10
 
@@ -44,8 +46,13 @@ class _Part:
     def __init__(self, process: Process, inputs: Conditions, uses: Conditions, told: Bool[np.ndarray, " candidate"]):
         self.process, self.inputs, self.told = process, inputs, told
         self.weight = process.size(uses) / len(uses)
-        self.left = process.left(inputs)
-        self.covariance = process.kernel(inputs, uses) - self.left @ process.turn(process.left(uses)).T
+        known = process.turn(process.left(uses)).T
+        left, covariance = [], []
+        for start in range(0, len(inputs), AT_ONCE):
+            some = inputs[start : start + AT_ONCE]
+            left.append(process.left(some))
+            covariance.append(process.kernel(some, uses) - left[-1] @ known)
+        self.left, self.covariance = np.concatenate(left), np.concatenate(covariance)
         self.removed = np.square(self.covariance) @ self.weight
         self.variance = process.remaining(inputs, self.left)
         self.floor = NOTHING * float(self.variance.max(initial=0.0))
