@@ -80,6 +80,13 @@ def test_it_ends_at_the_target(uninterrupted):
     assert "is at most" in reached[0].ended
 
 
+def test_a_loop_that_could_not_begin_is_no_goal(uninterrupted, tmp_path):
+    begin(tmp_path)
+    with pytest.raises(sf.SureflowError, match="needs runs on a coarser mesh"):
+        go(tmp_path, Goal(most_runs=12, model="levels"))
+    assert go(tmp_path, Goal(most_runs=10))[-1].spent == 10
+
+
 def test_another_goal_in_the_same_folder_is_refused(uninterrupted):
     folder, _ = uninterrupted
     with pytest.raises(sf.SureflowError, match="has another goal"):

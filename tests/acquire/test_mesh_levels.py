@@ -14,6 +14,7 @@ from sureflow.acquire.improve import Goal, improve
 from sureflow.acquire.proposal_files import proposal_writer
 from sureflow.acquire.records import level_records
 from sureflow.campaign.campaign import Campaign, load_campaign
+from sureflow.campaign.contents import follow_up
 from sureflow.campaign.run import run_levels
 from sureflow.data.store import open_store
 
@@ -132,6 +133,12 @@ def test_a_file_of_proposals_has_the_levels(tmp_path):
     compute(path, load_campaign(str(tmp_path / "next.toml")))
     longer = sf.open_runs(path)
     assert (len(longer), len(longer.coarser)) == (10, 19)
+    # Fine runs alone bring their coarse companions, too.
+    compute(path, follow_up(path, [(13.0, 33.0)], [0]))
+    longer = sf.open_runs(path)
+    assert (len(longer), len(longer.coarser)) == (11, 20)
+    compute(path, follow_up(path, [(14.0, 33.0)]))
+    assert len(sf.open_runs(path).coarser) == 20
 
 
 @pytest.mark.parametrize(

@@ -162,10 +162,10 @@ def read_rounds(folder: Path) -> list[Round]:
 
 
 def _begun(folder: Path, goal: Goal) -> list[Round]:
-    """The rounds of an interrupted loop with the same goal."""
+    """The rounds of an interrupted loop with the same goal; what failed before its first round was not begun."""
     described = json.dumps(plain(goal), indent=2) + "\n"
     path = folder / GOAL
-    if path.exists() and path.read_text(encoding="utf-8") != described:
+    if (folder / LOG).exists() and path.exists() and path.read_text(encoding="utf-8") != described:
         raise Exists(f"{folder} has another goal: choose another folder")
     write_atomically(path, described.encode())
     return read_rounds(folder)

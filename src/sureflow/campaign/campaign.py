@@ -54,9 +54,11 @@ class Campaign:
             raise SureflowError("conditions: give at least one Mach number and one altitude")
         for row in rows:
             self.setup(row)  # refuses what is outside the envelope
-        for level in self.levels:
-            if level:
-                self.at_level(level)  # refuses cells that cannot be merged
+        for level in filter(None, self.levels):
+            try:
+                self.at_level(level)
+            except SureflowError as error:
+                raise SureflowError(f"level={level}: {error}") from None
         if not rows:
             return
         if self.meshes == "fitted":

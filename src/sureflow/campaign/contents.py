@@ -13,7 +13,7 @@ from sureflow.campaign.lock import StoreLock
 from sureflow.campaign.versions import versions
 from sureflow.data.disk import remove_store
 from sureflow.data.header import Header, Variable
-from sureflow.data.layout import Contents
+from sureflow.data.layout import Contents, level_path
 from sureflow.data.meshes import Geometry, Topology
 from sureflow.data.run_store import RunStore
 from sureflow.data.splits import PART
@@ -107,7 +107,8 @@ def mesh_of_store(store: RunStore, campaign: Campaign) -> FlowMesh:
 def follow_up(path: Path, conditions: Sequence[Sequence[float]], levels: Sequence[int] = ()) -> Campaign:
     """A campaign of further conditions, each a row of the store's parameters, with all the settings that made a store.
 
-    `run_campaign` with the same path adds them to that store. `levels` say on which mesh each is computed.
+    `run_campaign` with the same path adds them to that store. `levels` say on which mesh each is computed; a condition is then
+    computed on all coarser meshes of the store as well.
     """
     header = RunStore.open(path).header
     made_by, mesh = header.made_by, header.made_by.get("mesh")
@@ -115,6 +116,11 @@ def follow_up(path: Path, conditions: Sequence[Sequence[float]], levels: Sequenc
         raise SureflowError(f"{path} was not made by a campaign, so that its settings are unknown")
     at = list(levels) or [0] * len(conditions)
     rows = {level: [row for row, own in zip(conditions, at, strict=True) if own == level] for level in sorted({*at})}
+    coarsest = 0
+    while levels and level_path(path, coarsest + 1).exists():
+        coarsest += 1
+    if coarsest:
+        rows[coarsest] = list(conditions)
     values = {
         "conditions": [
             {"cases": [_case(header.parameter_names, row) for row in some]} | ({"level": level} if level else {})
