@@ -36,6 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("store", type=Path)
     parser.add_argument("--folder", type=Path, default=Path("mesh_bars"))
+    parser.add_argument("--as-is", action="store_true", help="judge by the runs that are there, and compute none")
     options = parser.parse_args()
     keep_compiled_programs()
     runs = sf.open_runs(options.store)
@@ -63,6 +64,8 @@ def computed(
     """Runs on a mesh with so many times as many cells in each direction as that of the store."""
     campaign: Campaign = follow_up(options.store, conditions).refined(factor)
     path = options.folder / f"{name}.zarr"
+    if options.as_is:
+        return sf.open_runs(path)
     run_campaign(
         path,
         campaign,
