@@ -1,8 +1,9 @@
-"""The default surrogate on the paper's split: seconds to train and calibrate, milliseconds to predict, bars and quantities.
+"""The default surrogate on the paper's split, or on the parts of a campaign: seconds to train, milliseconds to predict, bars, quantities.
 
     python benchmarks/default.py runs.zarr               # all training runs
     python benchmarks/default.py runs.zarr 16            # so many of them, chosen space-filling
     python benchmarks/default.py runs.zarr 205 interpolation       # a model by name, without the comparison
+    python benchmarks/default.py family.zarr 100         # the campaign `family`
 
 `sureflow train` and `sureflow calibrate` are run as a user runs them, in processes of their own, with imports and files: training
 compares models by leaving out training runs, and calibration goes by folds over them. A prediction is one whole field with its
@@ -29,7 +30,6 @@ from sureflow.data.splits import SPLITS, space_filling
 from sureflow.evaluate.evaluation import evaluate
 from sureflow.runtime import keep_compiled_programs
 
-INSIDE, OUTSIDE = {"mach": 25.0, "altitude_km": 46.0}, {"mach": 30.0, "altitude_km": 22.0}
 TEN_PERCENT_OUTSIDE = 1.6449  # standard deviations of a Gaussian
 
 
@@ -111,13 +111,15 @@ def quantity_table(surrogate: sf.Surrogate, runs: sf.Runs, domains: dict[str, np
 def main() -> None:
     keep_compiled_programs()
     runs = sf.open_runs(sys.argv[1])
-    division = SPLITS["paper"]()(runs)
+    division = SPLITS["parts" if runs.header.made_by.get("parts") else "paper"]()(runs)
     training = runs.select(division.train)
     space = Standard.of_fields(training)
     if len(sys.argv) > 2:
         training = training.select(space_filling(training.parameters, int(sys.argv[2])))
     surrogate = train(training, sys.argv[3] if len(sys.argv) > 3 else None)
-    for where, condition in (("inside", INSIDE), ("extrapolated", OUTSIDE)):
+    low, high = training.parameters.min(axis=0), training.parameters.max(axis=0)
+    for where, share in (("inside", 0.6), ("extrapolated", 1.1)):
+        condition = dict(zip(training.parameter_names, (low + share * (high - low)).tolist(), strict=True))
         duration = milliseconds(partial(surrogate.predict, extrapolate=True, **condition))
         print(f"\nA whole field with names, units and calibrated bars, {where}: {duration:.1f} ms")
     bars_table(surrogate, runs, division.test, space)

@@ -16,6 +16,8 @@ from sureflow.models.warps import COLUMNS, fields_of_layer, layer_variables, mon
 FINENESS = 4  # places of the frame a row of the mesh, so that going there and back changes next to nothing
 # Shares of the way to the shock up to which what is combined is the wall layer's, and from which on it is the shock's.
 LAYER, SHOCK = 0.5, 0.7
+# How much larger T_wall / T_0 than in all runs makes a wall much hotter than theirs.
+HOTTER = 0.1
 # The least distance between places that maps keep, in rows.
 LEAST_GAP = 0.05
 
@@ -29,9 +31,10 @@ class ShockFrame:
 
     On every line a monotone map takes the landmarks of the wall layer, the shock and the ends to their mean places over the
     runs, the same on every line. The landmarks of a condition are known beforehand, and its shock is interpolated from those
-    of the runs. Combined in the frame are the fields and, for the layer, the logarithm of density times temperature and
-    T - T_wall: its share of T_0 - T_wall, which `LayerWarp` has, is nothing where a wall is as hot as the gas. What the way
-    there and back loses of every run is kept and combined alike, so that combinations pass through the runs.
+    of the runs. Combined in the frame are the fields and, for the layer, the logarithm of density times temperature,
+    (T - T_wall) / (T_0 - T_wall), as `LayerWarp` has it, and T - T_wall, which takes its place for walls hotter than those of
+    the runs: T_0 - T_wall is nothing where a wall is as hot as the gas. What the way there and back loses of every run is kept
+    and combined alike, so that combinations pass through the runs.
     """
 
     landmarks: Float[np.ndarray, "run landmark"]
@@ -49,12 +52,12 @@ class ShockFrame:
         blocks = (np.asarray(run, float).reshape(n_variables, *shape) for run in view.fields)
         shocks = np.stack([_shock_rows(*(block[columns] - zero[columns, None, None])) for block in blocks])
         n_places = FINENESS * shape[0] + 1
-        values = scratch.empty((len(layers), n_places, n_variables + 2, shape[1]), np.float32)
+        values = scratch.empty((len(layers), n_places, n_variables + 3, shape[1]), np.float32)
         lost = scratch.empty(view.fields.shape, np.float32)
         frame = cls(layers[:, :-2], layers[:, -2:], shocks, values, lost, columns, zero)
         for run, field in enumerate(view.fields):
             rows = np.asarray(field, float).reshape(n_variables, *shape).swapaxes(0, 1)
-            levels = _levels(rows, layer, layers[run, -2])
+            levels = _levels(rows, layer, *layers[run, -2:])
             values[run] = _between(levels, _with_wall(len(rows)), frame._rows(layers[run, :-2], shocks[run]))
             lost[run] = field - frame._on_mesh(values[run].astype(float), shocks[run], layers[run])
         return frame
@@ -72,8 +75,9 @@ class ShockFrame:
         """What is interpolated in the frame, in units of the fields: the layer's variables up to half of the way to the shock."""
         density, temperature = self.columns
         seen, first = self.values[:, :, : len(self.zero)].copy(), int(LAYER * FINENESS * self.shocks.mean())
-        size = np.array([seen[:, first, density].mean() - self.zero[density], 1.0])
-        seen[:, :first, [density, temperature]] = self.values[:, :first, len(self.zero) :] * size[:, None]
+        size = seen[:, first, density].mean() - self.zero[density], np.mean(self.temperatures @ (-1.0, 1.0))
+        seen[:, :first, density] = size[0] * self.values[:, :first, len(self.zero)]
+        seen[:, :first, temperature] = size[1] * self.values[:, :first, len(self.zero) + 1]
         return seen.swapaxes(1, 2).reshape(len(seen), len(self.zero), -1)
 
     def combined(
@@ -101,11 +105,27 @@ class ShockFrame:
         places = _inverse(self._rows(asked[:-2], shock), n_rows)
         rows = _between(values, np.arange(len(values), dtype=float), places)
         found, layer = rows[:, :n_variables], rows[:, :n_variables].copy()
-        layer[:, self.columns] = rows[:, n_variables:]
-        layer = fields_of_layer(layer, self.columns, self.zero, asked[-2], asked[-2] + 1.0)
+        wall, hot = asked[-2:]
+        cold = self._cold(wall, hot)
+        layer[:, self.columns[0]] = rows[:, n_variables]
+        layer[:, self.columns[1]] = cold * (hot - wall) * rows[:, -2] + (1.0 - cold) * rows[:, -1]
+        layer = fields_of_layer(layer, self.columns, self.zero, wall, wall + 1.0)
         way = np.clip((np.arange(n_rows)[:, None] / np.maximum(shock, 1.0) - LAYER) / (SHOCK - LAYER), 0.0, 1.0)
         share = (1.0 - way**2 * (3.0 - 2.0 * way))[:, None]
         return (share * layer + (1.0 - share) * found).swapaxes(0, 1).reshape(n_variables, -1)
+
+    def _cold(self, wall: float, hot: float) -> float:
+        """1 for walls as cold as those of the runs, in shares of T_0, and 0 for much hotter ones."""
+        zero = self.zero[self.columns[1]]
+        way = ((wall - zero) / (hot - zero) - self._hottest) / HOTTER
+        way = float(np.clip(way, 0.0, 1.0))
+        return 1.0 - way**2 * (3.0 - 2.0 * way)
+
+    @cached_property
+    def _hottest(self) -> float:
+        """The largest T_wall / T_0 of the runs."""
+        wall, hot = (self.temperatures - self.zero[self.columns[1]]).T
+        return float(np.max(wall / hot))
 
     def _rows(self, landmarks: Float[np.ndarray, " landmark"], shock: Lines) -> Float[np.ndarray, "place line"]:
         """The rows of a mesh, as fractions, at the places of the frame."""
@@ -121,13 +141,14 @@ class ShockFrame:
 
 
 def _levels(
-    rows: Float[np.ndarray, "row variable line"], layer: LayerView, wall: float
+    rows: Float[np.ndarray, "row variable line"], layer: LayerView, wall: float, hot: float
 ) -> Float[np.ndarray, "level value line"]:
     """Fields and variables of the layer, at the wall and in the cells."""
-    of_layer = layer_variables(rows, layer, wall, wall + 1.0)
+    of_layer = layer_variables(rows, layer, wall, hot)
     columns = [layer.density, layer.temperature]
-    at_wall = fields_of_layer(of_layer[:1].copy(), np.array(columns), layer.zero, wall, wall + 1.0)
-    return np.concatenate([np.concatenate([at_wall, rows]), of_layer[:, columns]], axis=1)
+    at_wall = fields_of_layer(of_layer[:1].copy(), np.array(columns), layer.zero, wall, hot)
+    above = (hot - wall) * of_layer[:, [layer.temperature]]
+    return np.concatenate([np.concatenate([at_wall, rows]), of_layer[:, columns], above], axis=1)
 
 
 def _shock_rows(density: Float[np.ndarray, "row line"], temperature: Float[np.ndarray, "row line"]) -> Lines:
