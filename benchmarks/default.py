@@ -1,4 +1,4 @@
-"""The default surrogate on the paper's split, or on the parts of a campaign: seconds to train, milliseconds to predict, bars, quantities.
+"""The default surrogate on the split of the paper, or on the parts of a campaign: seconds, milliseconds, bars and quantities.
 
     python benchmarks/default.py runs.zarr               # all training runs
     python benchmarks/default.py runs.zarr 16            # so many of them, chosen space-filling
