@@ -27,7 +27,7 @@ from sureflow.importers.import_settings import ImportSettings
 from sureflow.importers.magnitudes import Magnitudes
 from sureflow.importers.planning import Plan, plan_import, read_snapshot, require_same_cells
 from sureflow.importers.resample import Resampled, ValuePlaces, resample
-from sureflow.importers.snapshot import Snapshot, Wanted
+from sureflow.importers.snapshot import Snapshot
 from sureflow.validation import plain, to_toml, validated
 
 Progress = Callable[[int, int, str], None]  # runs done, in all, the next file
@@ -58,22 +58,25 @@ class ReadRun:
     lost: Resampled | None = None  # in bringing it onto the mesh of the others
 
 
-def each_run(plan: Plan, cases: Sequence[int]) -> Iterator[tuple[int, ReadRun | SureflowError]]:
-    """Runs one by one, or what is wrong with them. What was read of one is forgotten before the next is read."""
+def each_run(plan: Plan, cases: Sequence[int], opened: list[Snapshot]) -> Iterator[tuple[int, ReadRun | SureflowError]]:
+    """Runs one by one, or what is wrong with them. What was read of one is forgotten before the next is read.
+
+    `opened` holds what planning has read already, and is emptied.
+    """
     wanted = plan.selection.wanted(plan.settings)
+    by_file = {opened[0].path: opened.pop()} if opened else {}
     for case in cases:
         try:
-            found = read_run(plan, case, wanted)
+            found = read_run(plan, case, by_file.pop(plan.files[case], None) or read_snapshot(plan.files[case], wanted))
         except SureflowError as error:
             found = error
+        by_file.clear()
         yield case, found
         del found
 
 
-def read_run(plan: Plan, case: int, wanted: Wanted) -> ReadRun:
+def read_run(plan: Plan, case: int, snapshot: Snapshot) -> ReadRun:
     """One run, as it goes into memory or a store."""
-    file = plan.files[case]
-    snapshot = plan.first if file == plan.first.path and plan.first.is_whole else read_snapshot(file, wanted)
     mesh, fields = assemble(snapshot, plan.selection, plan.mesh)
     require_fitting(plan, mesh, snapshot)
     run = ReadRun(fields, mesh.geometry if plan.is_moving else None)
@@ -146,7 +149,7 @@ def read_into_memory(plan: Plan, *, skip_bad: bool, progress: Progress) -> Runs:
     """All runs of a plan, in memory."""
     read: dict[int, ReadRun] = {}
     magnitudes = Magnitudes(plan)
-    for case, run in each_run(plan, range(len(plan.files))):
+    for case, run in each_run(plan, range(len(plan.files)), [plan.first]):
         progress(len(read), len(plan.files), plan.files[case].name)
         if isinstance(run, ReadRun):
             read[case] = run
@@ -230,10 +233,11 @@ def import_runs(
             raise Exists(f"{output} exists already: choose another path, or ask for it to be overwritten")
         read_marks(output)
     plan = plan_import(settings, skip_bad=skip_bad)
+    opened = [plan.first]
     plan = replace(plan, first=plan.first.without_arrays())
     making = output.with_name(f".{output.name}.importing")
     store = continued(making, plan) or created(making, plan)
-    imported = write_each(store, plan, output, skip_bad=skip_bad, progress=progress)
+    imported = write_each(store, plan, output, opened, skip_bad=skip_bad, progress=progress)
     with explain_writing(output):
         put_in_place(making, output, overwrite=overwrite)
         write_atomically(recipe_beside(output), to_toml(plan.settings).encode())
@@ -310,7 +314,9 @@ def keep(store: RunStore, parameters: np.ndarray, run: RunValues, resampling: Re
     store.add(parameters, [run])
 
 
-def write_each(store: RunStore, plan: Plan, output: Path, *, skip_bad: bool, progress: Progress) -> Imported:
+def write_each(
+    store: RunStore, plan: Plan, output: Path, opened: list[Snapshot], *, skip_bad: bool, progress: Progress
+) -> Imported:
     """Read run after run, while the one before is written."""
     there = store.parameters() if len(store) else np.empty((0, len(plan.columns)))
     cases = [case for case in range(len(plan.files)) if not is_there(plan, case, there)]
@@ -319,7 +325,7 @@ def write_each(store: RunStore, plan: Plan, output: Path, *, skip_bad: bool, pro
     with ThreadPoolExecutor(1) as writer:
         writing: Future | None = None
         losses, magnitudes = Losses.kept(store), Magnitudes(plan)
-        for case, run in each_run(plan, cases):
+        for case, run in each_run(plan, cases, opened):
             if isinstance(run, ReadRun):
                 if writing is not None:
                     writing.result()

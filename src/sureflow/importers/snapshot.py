@@ -65,11 +65,10 @@ class Snapshot:
     )  # faces of the flow's own nodes, where the file knows them
     time: float | None = None
     times: tuple[float, ...] = ()
-    is_whole: bool = True  # whether it still has its blocks
 
     def without_arrays(self) -> "Snapshot":
         """What the file says of itself, without the memory that its blocks take."""
-        return replace(self, blocks=(), patches=(), boundary={}, is_whole=False)
+        return replace(self, blocks=(), patches=(), boundary={})
 
     def named(self, names: tuple[str, ...] | None) -> tuple[Block, ...]:
         """The blocks of the flow, or blocks and patches by name."""
