@@ -32,7 +32,9 @@ def tabulated(surrogate: Surrogate, inputs: Value, ranges: Ranges, progress: Cal
     The lattice is over the inputs of the model, in which its predictions are smoother than in the parameters.
     """
     if surrogate.predictor.layer is not None:
-        raise SureflowError(f"a {surrogate.model_name} model of wall layers cannot be put into a page: serve it instead")
+        raise SureflowError(
+            f"a {surrogate.model_name} model of wall layers cannot be put into a page: serve it instead"
+        )
     if len(ranges) not in ENTRIES or surrogate.space.moving is not None:
         what = f"over {len(ranges)} parameters" if len(ranges) not in ENTRIES else "on a mesh that moves"
         raise SureflowError(

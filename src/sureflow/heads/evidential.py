@@ -59,8 +59,9 @@ class Evidential(Head):
     errors are large. `recovery` adds -recovery |w - gamma| log(exp(alpha - 1) - 1) (Ye et al. 2024), whose gradient does not
     vanish as alpha goes to 1; the logarithm is the network's own output, of which softplus makes alpha - 1.
 
-    The likelihood is that of a Student t with 2 alpha degrees of freedom. Where errors have heavy tails, as at a shock, it is
-    best with two or fewer, and the variance of such a distribution is infinite: `fewest_degrees` keeps more of them.
+    Wherever there is an error, the regularizer asks for less evidence: v falls to 0, which the likelihood does not see if beta
+    falls with it, and alpha to 1, where the variance of the Student t, which has 2 alpha degrees of freedom, is infinite.
+    `fewest_degrees` keeps alpha away from 1.
     """
 
     name: ClassVar[str] = "evidential"
