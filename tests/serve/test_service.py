@@ -1,5 +1,6 @@
 """The service, asked in this process."""
 
+import asyncio
 import io
 import signal
 import socket
@@ -17,8 +18,11 @@ import xarray
 from starlette.testclient import TestClient
 
 from explore.trained import of_kind, trained
+from sureflow.errors import SureflowError
+from sureflow.serve.gathering import Gathering, Result
 from sureflow.serve.served_model import Limits
 from sureflow.serve.service import create_app
+from sureflow.uq.domain import Trust, Verdict
 
 CONDITION = {"mach": 21.0, "altitude_km": 43.0}
 TOKEN = "a token of some length"
@@ -169,6 +173,25 @@ def test_a_mesh_that_moves():
         body = client.get("/v1/predict", params=at).content
         names = [one["name"] for one in orjson.loads(body[4 : 4 + struct.unpack("<I", body[:4])[0]])["arrays"]]
         assert names[-2:] == ["node_x", "node_y"]
+
+
+def test_a_condition_that_fails_does_not_spoil_the_others_of_its_batch():
+    async def ask():
+        def compute(conditions):
+            if (conditions < 0).any():
+                raise SureflowError("below zero")
+            return [Result({}, Verdict(Trust.INSIDE, 0.0)) for _ in conditions]
+
+        gathering = Gathering(compute, most=8, kept_bytes=1000)
+        found = await asyncio.gather(
+            *(gathering.results(np.array([[value]])) for value in (1.0, -1.0, 2.0)), return_exceptions=True
+        )
+        gathering.close()
+        return found
+
+    good, bad, other = asyncio.run(ask())
+    assert len(good) == len(other) == 1
+    assert str(bad) == "below zero"
 
 
 def test_metrics(client):

@@ -9,8 +9,25 @@ from typing import Any
 
 import numpy as np
 
+from sureflow.uq.domain import Verdict
+
 Condition = tuple[float, ...]
-Result = Mapping[str, np.ndarray]  # arrays of one condition
+
+
+@dataclass(frozen=True)
+class Result:
+    """Of one condition: arrays of the fields by what follows their names, the verdict, quantities and their bars."""
+
+    arrays: Mapping[str, np.ndarray]
+    verdict: Verdict
+    quantities: tuple[np.ndarray, np.ndarray] | None = None
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return sum(array.nbytes for array in self.arrays.values())
+
+
 Compute = Callable[[np.ndarray], Sequence[Result]]  # conditions (case, parameter) in, a result of each out
 
 
@@ -32,10 +49,10 @@ class Kept:
         if condition in self.results:
             return
         self.results[condition] = result
-        self.size += _bytes(result)
+        self.size += result.size
         while self.size > self.most:
             _, old = self.results.popitem(last=False)
-            self.size -= _bytes(old)
+            self.size -= old.size
 
 
 class Gathering:
@@ -77,24 +94,26 @@ class Gathering:
     async def _work(self) -> None:
         while self.queue:
             batch, self.queue = self.queue[: self.most], self.queue[self.most :]
-            futures = [self.waiting[condition] for condition in batch]
             try:
-                results = await self.call(self.compute, np.array(batch))
-            except Exception as error:
-                for future in futures:
-                    future.set_exception(error)
-                    future.exception()  # whoever asked may have gone
-            else:
-                self.batches, self.computed = self.batches + 1, self.computed + len(batch)
-                for condition, future, result in zip(batch, futures, results, strict=True):
-                    self.kept.add(condition, result)
-                    future.set_result(result)
-            for condition in batch:
-                del self.waiting[condition]
+                self._keep(batch, await self.call(self.compute, np.array(batch)))
+            except Exception:
+                # One condition must not spoil those of others: each is asked for alone.
+                for condition in batch:
+                    await self._alone(condition)
+
+    async def _alone(self, condition: Condition) -> None:
+        try:
+            self._keep([condition], await self.call(self.compute, np.array([condition])))
+        except Exception as error:
+            future = self.waiting.pop(condition)
+            future.set_exception(error)
+            future.exception()  # whoever asked may have gone
+
+    def _keep(self, batch: Sequence[Condition], results: Sequence[Result]) -> None:
+        self.batches, self.computed = self.batches + 1, self.computed + len(batch)
+        for condition, result in zip(batch, results, strict=True):
+            self.kept.add(condition, result)
+            self.waiting.pop(condition).set_result(result)
 
     def close(self) -> None:
         self.thread.shutdown(wait=False, cancel_futures=True)
-
-
-def _bytes(result: Result) -> int:
-    return sum(array.nbytes for array in result.values())

@@ -94,10 +94,10 @@ def _tensors(inputs: Sequence[Tensor], rest: bytes) -> list[tuple[Tensor, np.nda
 
 
 def response(
-    served: ServedModel, request: InferRequest, results: Sequence[Result], verdicts: Sequence[str], bars: str
+    served: ServedModel, request: InferRequest, results: Sequence[Result], bars: str
 ) -> tuple[bytes, dict[str, str]]:
     """Body and headers of an answer."""
-    available = outputs_of(served, results[0])
+    available = outputs_of(served, results[0].arrays)
     asked = [one.name for one in request.outputs] if request.outputs else list(available)
     unknown = next((name for name in asked if name not in available), None)
     if unknown is not None:
@@ -108,7 +108,7 @@ def response(
     parts: list[bytes] = []
     for name in asked:
         variable, suffix = available[name]
-        values = np.stack([result[suffix][variable] for result in results]).astype("<f4")
+        values = np.stack([result.arrays[suffix][variable] for result in results]).astype("<f4")
         tensor: dict[str, Any] = {"name": name, "shape": list(values.shape), "datatype": "FP32"}
         if binary.get(name, everything):
             parts.append(values.tobytes())
@@ -120,7 +120,7 @@ def response(
         "model_name": served.name,
         "model_version": "1",
         "outputs": tensors,
-        "parameters": {"verdict": " | ".join(verdicts), "bars": bars},
+        "parameters": {"verdict": " | ".join(str(result.verdict) for result in results), "bars": bars},
     }
     if request.id:
         answer["id"] = request.id

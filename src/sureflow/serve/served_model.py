@@ -1,6 +1,8 @@
 """A trained model behind the service: what it is asked for, evaluated in batches."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +13,7 @@ from sureflow.errors import SureflowError
 from sureflow.serve.gathering import Gathering, Result
 from sureflow.surrogate.labelled import labelled_arrays, prediction_arrays, worth
 from sureflow.surrogate.model import Surrogate
-from sureflow.uq.domain import Place
+from sureflow.uq.domain import Trust
 
 
 @dataclass(frozen=True)
@@ -28,12 +30,12 @@ class Limits:
 
 
 class ServedModel:
-    """A model with its name, its batches of predictions and its batches of quantities."""
+    """A model with its name and its batches of predictions."""
 
     def __init__(self, name: str, surrogate: Surrogate, limits: Limits):
         self.name, self.surrogate, self.limits = name, surrogate, limits
-        self.fields = Gathering(self._fields, most=limits.batch, kept_bytes=limits.kept_bytes)
-        self.quantities = Gathering(self._quantities, most=limits.batch, kept_bytes=1_000_000)
+        self.predictions = Gathering(self._predictions, most=limits.batch, kept_bytes=limits.kept_bytes)
+        self.thread = ThreadPoolExecutor(1)  # for what takes long and must not hold predictions up
 
     def conditions(self, parameters: Mapping[str, Any], most: int | None = None) -> np.ndarray:
         """Conditions by name, or a sentence about what is wrong with them."""
@@ -47,18 +49,21 @@ class ServedModel:
             raise SureflowError("conditions must be numbers of ordinary size")
         return conditions
 
-    async def arrays(self, conditions: np.ndarray, *, extrapolate: bool) -> tuple[list[Result], Place]:
-        """Arrays (variable, point) of every condition by what follows the name of a field in theirs, and the verdicts."""
-        place = self.surrogate.place(conditions, extrapolate=extrapolate)
-        return await self.fields.results(conditions), place
+    async def results(self, conditions: np.ndarray, *, extrapolate: bool) -> list[Result]:
+        """The prediction of every condition; refused where that is not to be trusted, unless an extrapolation is asked for."""
+        found = await self.predictions.results(conditions)
+        if not extrapolate and any(one.verdict.trust == Trust.REFUSED for one in found):
+            self.surrogate.place(conditions, extrapolate=False)  # says why
+        return found
 
     async def dataset(self, conditions: np.ndarray, *, extrapolate: bool, single: bool) -> xarray.Dataset:
         """A labelled prediction on the mesh."""
-        results, place = await self.arrays(conditions, extrapolate=extrapolate)
+        arrays = [result.arrays for result in await self.results(conditions, extrapolate=extrapolate)]
         # A part of the bars that a condition lacks, such as that of the distance from the runs, is zero there.
-        suffixes = dict.fromkeys(suffix for result in results for suffix in result)
-        nothing = np.zeros_like(results[0][""])
-        stacked = {suffix: np.stack([result.get(suffix, nothing) for result in results]) for suffix in suffixes}
+        suffixes = dict.fromkeys(suffix for one in arrays for suffix in one)
+        nothing = np.zeros_like(arrays[0][""])
+        stacked = {suffix: np.stack([one.get(suffix, nothing) for one in arrays]) for suffix in suffixes}
+        place = self.surrogate.place(conditions, extrapolate=True)
         return labelled_arrays(self.surrogate, stacked, place, None, single=single)
 
     async def at_points(
@@ -73,20 +78,20 @@ class ServedModel:
         def predict() -> xarray.Dataset:
             return self.surrogate.predict(points=points, extrapolate=extrapolate, **parameters)
 
-        return await self.fields.call(predict)
+        return await self.predictions.call(predict)
 
-    async def observed(self, conditions: np.ndarray, *, extrapolate: bool) -> list[dict[str, Any]] | None:
+    def observed(self, results: Sequence[Result]) -> list[dict[str, Any]] | None:
         """Quantities with their bars, of every condition; None where fields have none."""
-        if self.surrogate.observer is None:
+        observer = self.surrogate.observer
+        if observer is None:
             return None
-        self.surrogate.place(conditions, extrapolate=extrapolate)
-        quantities = self.surrogate.observer.quantities
         return [
             {
                 quantity.name: {"value": value, "std": std, "unit": quantity.unit}
-                for quantity, value, std in zip(quantities, result["value"], result["std"], strict=True)
+                for quantity, value, std in zip(observer.quantities, *result.quantities, strict=True)
             }
-            for result in await self.quantities.results(conditions)
+            for result in results
+            if result.quantities is not None
         ]
 
     def description(self) -> dict[str, Any]:
@@ -117,19 +122,29 @@ class ServedModel:
             "quantities": [one.name for one in surrogate.observer.quantities] if surrogate.observer else [],
         }
 
+    async def aside(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Something else about the model, beside the predictions."""
+        return await asyncio.get_running_loop().run_in_executor(self.thread, function, *arguments)
+
     def close(self) -> None:
-        self.fields.close()
-        self.quantities.close()
+        self.predictions.close()
+        self.thread.shutdown(wait=False, cancel_futures=True)
 
-    def _fields(self, conditions: np.ndarray) -> list[Result]:
+    def _predictions(self, conditions: np.ndarray) -> list[Result]:
+        surrogate, count = self.surrogate, len(conditions)
         with np.errstate(all="ignore"):  # a condition far out may overflow, which its answer shows
-            arrays = prediction_arrays(self.surrogate, self.surrogate.answer(conditions, extrapolate=True))
-        return [{suffix: values[case] for suffix, values in arrays.items()} for case in range(len(conditions))]
-
-    def _quantities(self, conditions: np.ndarray) -> list[Result]:
-        observer = self.surrogate.observer
-        assert observer is not None
-        with np.errstate(all="ignore"):
-            values, std = self.surrogate.observed(observer, conditions)
-        bars = np.full_like(values, np.nan) if std is None else std
-        return [{"value": value, "std": bar} for value, bar in zip(values, bars, strict=True)]
+            answer = surrogate.answer(conditions, extrapolate=True)
+            arrays = prediction_arrays(surrogate, answer)
+            quantities: list[tuple[np.ndarray, np.ndarray] | None] = [None] * count
+            if surrogate.observer is not None:
+                values, std = surrogate.observed(surrogate.observer, conditions, answer)
+                bars = np.full_like(values, np.nan) if std is None else std
+                quantities = list(zip(values, bars, strict=True))
+        return [
+            Result(
+                {suffix: values[case] for suffix, values in arrays.items()},
+                answer.place.verdicts[case],
+                quantities[case],
+            )
+            for case in range(count)
+        ]

@@ -74,19 +74,19 @@ class Service:
         if format_ in ("netcdf", "vtk") or given.points is not None:
             return await self._labelled(served, given, names, conditions, format_, single=single)
         self._refuse_size(len(conditions), served.surrogate.space.n_points, len(names))
-        results, place = await served.arrays(conditions, extrapolate=given.extrapolate)
-        suffixes = [suffix for suffix in protocol.SUFFIXES if suffix in results[0]]
+        results = await served.results(conditions, extrapolate=given.extrapolate)
+        suffixes = [suffix for suffix in protocol.SUFFIXES if suffix in results[0].arrays]
         arrays = {
-            name + suffix: np.stack([result[suffix][served.surrogate.names.index(name)] for result in results])
+            name + suffix: np.stack([result.arrays[suffix][served.surrogate.names.index(name)] for result in results])
             for name in names
             for suffix in suffixes
         }
         header = {
             "model": served.name,
             "parameters": given.parameters,
-            "verdict": [str(verdict) for verdict in place.verdicts],
+            "verdict": [str(result.verdict) for result in results],
             "bars": worth(served.surrogate),
-            "quantities": await served.observed(conditions, extrapolate=given.extrapolate),
+            "quantities": served.observed(results),
         }
         if single:
             header |= {"verdict": header["verdict"][0], "quantities": header["quantities"] and header["quantities"][0]}
@@ -125,7 +125,7 @@ class Service:
         dropped = [v for v in dataset.data_vars for name in others if v == name or str(v).startswith(f"{name}_")]
         kept = dataset.drop_vars(dropped)
         if format_ in ("netcdf", "vtk"):
-            content = await served.fields.call(file_body, kept, served.surrogate, format_)
+            content = await served.aside(file_body, kept, served.surrogate, format_)
             return Response(content, media_type=MEDIA[format_])
         arrays = {
             f"{name}{end}": np.ascontiguousarray(kept[f"{name}{end}"])
@@ -156,14 +156,12 @@ class Service:
     def gauges(self) -> dict[str, float]:
         found: dict[str, float] = {}
         for name, served in self.models.items():
-            for kind in ("fields", "quantities"):
-                gathering = getattr(served, kind)
-                label = f'{{model="{name}",kind="{kind}"}}'
-                found |= {
-                    f"sureflow_batches{label}": gathering.batches,
-                    f"sureflow_conditions_computed{label}": gathering.computed,
-                    f"sureflow_conditions_kept{label}": gathering.found,
-                }
+            gathering, label = served.predictions, f'{{model="{name}"}}'
+            found |= {
+                f"sureflow_batches{label}": gathering.batches,
+                f"sureflow_conditions_computed{label}": gathering.computed,
+                f"sureflow_conditions_kept{label}": gathering.found,
+            }
         return found
 
 
@@ -327,9 +325,8 @@ def _add_protocol(app: FastAPI, service: Service) -> None:
         asked = len(given.outputs) if given.outputs else len(served.surrogate.names)
         service._refuse_size(len(conditions), served.surrogate.space.n_points, asked)
         extrapolate = given.parameters.get("extrapolate", False) is True
-        results, place = await served.arrays(conditions, extrapolate=extrapolate)
-        verdicts = [str(verdict) for verdict in place.verdicts]
-        body, headers = protocol.response(served, given, results, verdicts, worth(served.surrogate))
+        results = await served.results(conditions, extrapolate=extrapolate)
+        body, headers = protocol.response(served, given, results, worth(served.surrogate))
         return Response(body, headers=headers)
 
     for base in ("/v2/models/{name}", "/v2/models/{name}/versions/1"):
@@ -391,7 +388,7 @@ def _add_plain(app: FastAPI, service: Service) -> None:
         given, _ = await parsed(request, PredictRequest)
         served = service.model(given.model)
         conditions = served.conditions(given.parameters, most=MOST_VERDICTS)
-        found = (await served.quantities.call(partial(served.surrogate.place, conditions, extrapolate=True))).verdicts
+        found = (await served.aside(partial(served.surrogate.place, conditions, extrapolate=True))).verdicts
         answer = {"trust": [one.trust for one in found], "verdict": [str(one) for one in found]}
         return Response(json_body(answer), media_type=MEDIA["json"])
 
@@ -399,7 +396,7 @@ def _add_plain(app: FastAPI, service: Service) -> None:
     async def proposals(count: int = Query(5, ge=1, le=50), model: str | None = None) -> Response:
         """The conditions of the runs that would teach the model most."""
         served = service.model(model)
-        found = await served.quantities.call(partial(propose, served.surrogate, count=count))
+        found = await served.aside(partial(propose, served.surrogate, count=count))
         return Response(
             json_body({"model": served.name, "conditions": found.to_dict("records")}), media_type=MEDIA["json"]
         )
@@ -412,7 +409,7 @@ def _add_pages(app: FastAPI, service: Service) -> None:
     async def page(name: str) -> str:
         served = service.model(name)
         if name not in pages:
-            pages[name] = await served.quantities.call(served_explorer, served.surrogate, name, "..")
+            pages[name] = await served.aside(served_explorer, served.surrogate, name, "..")
         return pages[name]
 
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)

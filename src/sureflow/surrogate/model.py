@@ -331,14 +331,15 @@ class Surrogate:
         return replace(observer, quantities=observer.quantities[: len(calibrated.scale)])
 
     def observed(
-        self, observer: Observer | DeclaredObserver, conditions: Conditions
+        self, observer: Observer | DeclaredObserver, conditions: Conditions, answer: "Answer | None" = None
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Quantities (case, quantity) and their standard deviation, where the model has one."""
+        """Quantities (case, quantity) and their standard deviation, where the model has one; from an answer that is there."""
         if self.calibration is not None and self.calibration.quantities is not None:
-            values = observer(np.asarray(self.predictor(conditions).mean), conditions)
-            place = self.trusted_domain.place(conditions)
+            raw = self.predictor(conditions) if answer is None else answer.raw
+            values = observer(np.asarray(raw.mean), conditions)
+            place = self.trusted_domain.place(conditions) if answer is None else answer.place
             return values, self.calibration.quantities.relative_std(self._query(place)) * np.abs(values)
-        answer = self.answer(conditions)
+        answer = self.answer(conditions) if answer is None else answer
         values = observer(np.asarray(answer.raw.mean), conditions)
         if not self.has_samples:
             return values, None
