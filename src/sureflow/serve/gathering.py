@@ -25,7 +25,7 @@ class Result:
     @property
     def size(self) -> int:
         """In bytes."""
-        return sum(array.nbytes for array in self.arrays.values())
+        return sum(array.nbytes for array in (*self.arrays.values(), *(self.quantities or ())))
 
 
 Compute = Callable[[np.ndarray], Sequence[Result]]  # conditions (case, parameter) in, a result of each out

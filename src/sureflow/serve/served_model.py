@@ -12,7 +12,7 @@ import xarray
 from sureflow.errors import SureflowError
 from sureflow.serve.gathering import Gathering, Result
 from sureflow.surrogate.labelled import labelled_arrays, prediction_arrays, worth
-from sureflow.surrogate.model import Surrogate
+from sureflow.surrogate.model import Answer, Surrogate
 from sureflow.uq.domain import Trust
 
 
@@ -35,6 +35,7 @@ class ServedModel:
     def __init__(self, name: str, surrogate: Surrogate, limits: Limits):
         self.name, self.surrogate, self.limits = name, surrogate, limits
         self.predictions = Gathering(self._predictions, most=limits.batch, kept_bytes=limits.kept_bytes)
+        self.sampled = Gathering(self._sampled, most=limits.batch, kept_bytes=1_000_000)
         self.thread = ThreadPoolExecutor(1)  # for what takes long and must not hold predictions up
 
     def conditions(self, parameters: Mapping[str, Any], most: int | None = None) -> np.ndarray:
@@ -80,11 +81,13 @@ class ServedModel:
 
         return await self.predictions.call(predict)
 
-    def observed(self, results: Sequence[Result]) -> list[dict[str, Any]] | None:
+    async def observed(self, conditions: np.ndarray, results: Sequence[Result]) -> list[dict[str, Any]] | None:
         """Quantities with their bars, of every condition; None where fields have none."""
         observer = self.surrogate.observer
         if observer is None:
             return None
+        if results[0].quantities is None:
+            results = await self.sampled.results(conditions)
         return [
             {
                 quantity.name: {"value": value, "std": std, "unit": quantity.unit}
@@ -128,6 +131,7 @@ class ServedModel:
 
     def close(self) -> None:
         self.predictions.close()
+        self.sampled.close()
         self.thread.shutdown(wait=False, cancel_futures=True)
 
     def _predictions(self, conditions: np.ndarray) -> list[Result]:
@@ -135,16 +139,28 @@ class ServedModel:
         with np.errstate(all="ignore"):  # a condition far out may overflow, which its answer shows
             answer = surrogate.answer(conditions, extrapolate=True)
             arrays = prediction_arrays(surrogate, answer)
-            quantities: list[tuple[np.ndarray, np.ndarray] | None] = [None] * count
-            if surrogate.observer is not None:
-                values, std = surrogate.observed(surrogate.observer, conditions, answer)
-                bars = np.full_like(values, np.nan) if std is None else std
-                quantities = list(zip(values, bars, strict=True))
+        calibrated = surrogate.calibration is not None and surrogate.calibration.quantities is not None
+        quantities = self._observed(conditions, answer) if calibrated else None
         return [
             Result(
                 {suffix: values[case] for suffix, values in arrays.items()},
                 answer.place.verdicts[case],
-                quantities[case],
+                None if quantities is None else quantities[case],
             )
             for case in range(count)
         ]
+
+    def _sampled(self, conditions: np.ndarray) -> list[Result]:
+        """Quantities of a model without calibrated bars of them, which samples of whole fields tell: they take long."""
+        with np.errstate(all="ignore"):
+            answer = self.surrogate.answer(conditions, extrapolate=True)
+        found = self._observed(conditions, answer)
+        return [Result({}, *both) for both in zip(answer.place.verdicts, found or (), strict=True)]
+
+    def _observed(self, conditions: np.ndarray, answer: Answer) -> list[tuple[np.ndarray, np.ndarray]] | None:
+        observer = self.surrogate.observer
+        if observer is None:
+            return None
+        with np.errstate(all="ignore"):
+            values, std = self.surrogate.observed(observer, conditions, answer)
+        return list(zip(values, np.full_like(values, np.nan) if std is None else std, strict=True))

@@ -86,7 +86,7 @@ class Service:
             "parameters": given.parameters,
             "verdict": [str(result.verdict) for result in results],
             "bars": worth(served.surrogate),
-            "quantities": served.observed(results),
+            "quantities": await served.observed(conditions, results),
         }
         if single:
             header |= {"verdict": header["verdict"][0], "quantities": header["quantities"] and header["quantities"][0]}
