@@ -15,6 +15,7 @@ MINUTES = "takes minutes or hours"
 SOLVES = "computes flows; tests/cli/test_solve.py and test_generate.py do it on coarse meshes"
 STAYS = "runs until it is stopped; tests/serve asks it"
 ELSEWHERE = "needs another program or machine"
+LEVELS = "needs runs on two meshes; tests/acquire/test_mesh_levels.py makes them"
 BENCHMARK = "is a benchmark, of minutes to hours"
 
 # What is run in place of a printed line, and why.
@@ -58,6 +59,8 @@ NOT_RUN = {
     "sureflow train examples/paper.toml": MINUTES,
     "sureflow evaluate model/ runs.zarr --split paper": "needs a model of the paper's training runs",
     "sureflow calibrate model/ runs.zarr --finer": SOLVES,
+    "sureflow train runs.zarr -o model/ --model levels": LEVELS,
+    "sureflow propose model/ runs.zarr --levels": LEVELS,
     "python benchmarks/": BENCHMARK,
 }
 # Blocks of Python that are not run, by a line in them, and why; and words that are replaced in those that are.
