@@ -56,12 +56,24 @@ def test_volumes_surfaces_and_sections(tmp_path):
     for name, (mesh, axes) in kinds.items():
         (tmp_path / name).mkdir()
         mesh.clear_data()
-        mesh = mesh.triangulate() if name == "strips" else mesh
         runs = imported(tmp_path / name, mesh)
+        if name == "strips":
+            check_strips(runs, mesh)
+            continue
         assert (runs.header.axes, runs.header.location, runs.n_points) == (axes, "cells", mesh.n_cells), name
         # The mean of the corners: VTK's own center of a pentagon is another one.
         np.testing.assert_allclose(runs.geometry_of(0).points[:, 0], mesh.cell_centers().points[:, 0], atol=6e-3)
         np.testing.assert_allclose(runs.fields[1][0], 1e5 + 2.0 * mesh.cell_centers().points[:, 0])
+
+
+def check_strips(runs: sf.Runs, mesh: pyvista.PolyData) -> None:
+    """Strips become their triangles, each with the value of its strip."""
+    assert mesh.n_strips == mesh.n_cells
+    triangles = mesh.triangulate()
+    assert (runs.header.location, runs.n_points) == ("cells", triangles.n_cells)
+    np.testing.assert_allclose(runs.geometry_of(0).points, triangles.cell_centers().points, atol=1e-6)
+    lengths = [strip.n_points - 2 for strip in mesh.cell]
+    np.testing.assert_allclose(runs.fields[1][0], 1e5 + 2.0 * np.repeat(mesh.cell_centers().points[:, 0], lengths))
 
 
 def test_models_of_a_surface(tmp_path):

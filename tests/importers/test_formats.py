@@ -1,18 +1,22 @@
 """Every format: values, units and places as they were written, to the precision of the file; and what is no such file."""
 
+import logging
 import lzma
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
+import pyvista
 import xarray
 
 import sureflow as sf
 from importers import format_files
 from sureflow.errors import SureflowError
 from sureflow.importers import IMPORTERS, SnapshotReader
+from sureflow.importers.listing import list_files
 from sureflow.importers.reading import importer_for
+from sureflow.importers.vtk_files import raising
 
 FIXTURES = Path(__file__).parent.parent / "fixtures/formats"
 # Plot3D has conserved variables; the test files put other fields in their places.
@@ -99,6 +103,8 @@ def test_tables_as_programs_write_them(tmp_path):
     assert star.fields[0].tolist() == [[1e5, 2e5], [3, 5], [4, 6]]
     with pytest.raises(SureflowError, match=r"M2\.csv: p is 'oops' in row 2, which is not a number"):
         csv_run(tmp_path, "x,y,p\n0,0,1\n1,0,oops\n")
+    # Remarks are no field, though not every row has one.
+    assert csv_run(tmp_path, "x,y,p,note\n0,0,1,start\n1,0,2,\n2,0,3,end\n").names == ("p",)
 
 
 @pytest.mark.parametrize("ending", [ending for ending in IMPORTERS if ending not in (".zarr", ".foam", ".pvd")])
@@ -177,6 +183,77 @@ def test_files_that_are_cut_off_are_one_sentence(tmp_path, monkeypatch, ending, 
     # The next file is read as if nothing had happened.
     (tmp_path / part).write_bytes(whole)
     assert importer_for(tmp_path / f"run{ending}")(tmp_path / f"run{ending}").blocks
+
+
+def test_ensight_6_with_several_numbers_a_line(tmp_path):
+    """All nodes are listed once, whichever parts use them; numbers fill their columns, so that none but signs are between."""
+    path = tmp_path / "run.case"
+    path.write_text(
+        "FORMAT\ntype: ensight\nGEOMETRY\nmodel: run.geo\nVARIABLE\nscalar per node: Pressure run.p\n"
+        "vector per node: Velocity run.u\n"
+    )
+    points = -format_files.grid().points
+    pressure, velocity = format_files.values(*points[:, :2].T)["p"], -1.0 - np.abs(points)
+    nodes = "".join("".join(f"{value:12.5e}" for value in point) + "\n" for point in points)
+    parts = ""
+    for part, corners in enumerate([(1, 2, 6, 5), (2, 3, 7, 6)], 1):
+        parts += f"part {part}\npiece\nquad4\n{1:8d}\n" + "".join(f"{corner:8d}" for corner in corners) + "\n"
+    start = "run\nmesh\nnode id assign\nelement id assign\ncoordinates\n"
+    (tmp_path / "run.geo").write_text(f"{start}{len(points):8d}\n{nodes}{parts}")
+    for name, numbers in (("p", pressure), ("u", velocity.ravel())):
+        rows = [numbers[begin : begin + 6] for begin in range(0, len(numbers), 6)]
+        text = "\n".join("".join(f"{value:12.5e}" for value in row) for row in rows)
+        (tmp_path / f"run.{name}").write_text(f"{name}\n{text}\n")
+    found = importer_for(path)(path)
+    assert len(found.blocks) == 2
+    np.testing.assert_allclose(found.blocks[0].on_nodes["Pressure"], pressure, rtol=1e-5)
+    np.testing.assert_allclose(found.blocks[1].on_nodes["Velocity"], velocity, rtol=1e-5)
+    whole = (tmp_path / "run.u").read_text()
+    (tmp_path / "run.u").write_text(whole[: len(whole) // 2])
+    with pytest.raises(SureflowError, match="cut off"):
+        importer_for(path)(path)
+
+
+@pytest.mark.parametrize("kind", ["rectilinear", "uniform"])
+def test_blocks_of_ensight_gold_that_do_not_list_their_nodes(tmp_path, kind):
+    path = tmp_path / "run.case"
+    format_files.write_ensight(path)
+    axes = [np.linspace(0.0, 1.5, format_files.N_X), np.linspace(0.0, 1.0, format_files.N_Y), np.zeros(1)]
+    steps = [0.0, 0.0, 0.0, 0.5, 0.5, 0.5]
+    geometry = (tmp_path / "run.geo").read_text()
+    head, size = geometry.partition("block\n")[0], geometry.partition("block\n")[2].partition("\n")[0]
+    numbers = np.concatenate(axes) if kind == "rectilinear" else np.array(steps)
+    rows = "".join(f"{value:12.5e}\n" for value in numbers)
+    (tmp_path / "run.geo").write_text(f"{head}block {kind}\n{size}\n{rows}")
+    (block,) = importer_for(path)(path).blocks
+    np.testing.assert_allclose(block.nodes, format_files.grid().points, atol=1e-6)
+
+
+def test_a_name_that_no_file_can_have_is_no_piece(tmp_path):
+    format_files.write_parallel(tmp_path / "run.pvtu")
+    text = (tmp_path / "run.pvtu").read_bytes()
+    (tmp_path / "run.pvtu").write_bytes(text.replace(b"<Piece ", b'<Piece Source="a\0b"/><Piece ', 1))
+    assert list_files([tmp_path]) == [tmp_path / "run.pvtu"]
+
+
+def test_only_pyvista_is_silent_while_vtk_reads(tmp_path, caplog):
+    from vtkmodules.vtkCommonCore import vtkLogger
+
+    (tmp_path / "run.vtu").write_text("<VTKFile")
+    before = vtkLogger.GetCurrentVerbosityCutoff()
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_WARNING)
+    try:
+        with pytest.raises(SureflowError):
+            importer_for(tmp_path / "run.vtu")(tmp_path / "run.vtu")
+        assert vtkLogger.GetCurrentVerbosityCutoff() == vtkLogger.VERBOSITY_WARNING
+    finally:
+        vtkLogger.SetStderrVerbosity(vtkLogger.ConvertToVerbosity(before))
+    assert not caplog.messages
+    with raising():
+        logging.getLogger("another").error("heard")
+        logging.getLogger().error("heard as well")
+        pyvista.core.utilities.observers.Observer().log_message("ERROR", "not heard")
+    assert caplog.messages == ["heard", "heard as well"]
 
 
 @pytest.mark.parametrize("name", ["run.szplt", "run.plt"])

@@ -68,7 +68,7 @@ class ImportSettings:
         self.declared()
         if self.mesh != "resampled" and (self.reference is not None or self.interpolation != "linear"):
             raise SureflowError(
-                f"mesh={self.mesh!r} brings no run onto another mesh, and a reference or an interpolation is given: choose "
+                f"mesh={self.mesh!r} does not resample, so a reference or interpolation has no effect: choose "
                 "mesh=resampled, or leave them out"
             )
         if self.table is None and self.pattern is None and not self.entries:

@@ -83,7 +83,8 @@ def pieces_of(path: Path) -> Iterator[Path]:
     if ending_of(path) in LISTS and path.is_file():
         with path.open("rb") as file:
             for name in NAMED.findall(file.read(MOST_OF_A_LIST)):
-                yield (path.parent / html.unescape(name.decode("utf-8", "replace"))).resolve()
+                if b"\0" not in name:  # which no file has in its name
+                    yield (path.parent / html.unescape(name.decode("utf-8", "replace"))).resolve()
 
 
 def reader_of(path: Path) -> object:

@@ -47,8 +47,8 @@ def read_csv(path: Path, wanted: Wanted) -> Snapshot:
             continue
         numbers = np.asarray(pandas.to_numeric(frame[title], errors="coerce"), float)
         words = np.flatnonzero(np.isnan(numbers) & frame[title].notna().to_numpy())
-        if len(words) == len(numbers):
-            continue  # a column of words
+        if len(words) and np.isnan(numbers).all():
+            continue  # a column of words, some of which may be missing
         if len(words) and (wanted.array(title) or title in coordinate_names(list(frame.columns))):
             raise SureflowError(
                 f"{path}: {title} is {frame[title].iloc[words[0]]!r} in row {words[0] + 1}, which is not a number: correct "

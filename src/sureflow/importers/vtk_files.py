@@ -81,18 +81,22 @@ def raising() -> Iterator[None]:
 
     from vtkmodules.vtkCommonCore import vtkLogger, vtkOutputWindow, vtkStringOutputWindow
 
-    before, window, disabled = vtkOutputWindow.GetInstance(), vtkStringOutputWindow(), logging.root.manager.disable
+    def not_of_pyvista(record: logging.LogRecord) -> bool:
+        return "pyvista" not in Path(record.pathname).parts
+
+    before, window = vtkOutputWindow.GetInstance(), vtkStringOutputWindow()
+    verbosity = vtkLogger.GetCurrentVerbosityCutoff()
     vtkOutputWindow.SetInstance(window)
     vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)
-    logging.disable(logging.CRITICAL)
+    logging.root.addFilter(not_of_pyvista)  # pyvista speaks through the root logger
     failed: Exception | None = None
     try:
         yield
     except Exception as error:
         failed = error
     finally:
-        logging.disable(disabled)
-        vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_INFO)
+        logging.root.removeFilter(not_of_pyvista)
+        vtkLogger.SetStderrVerbosity(vtkLogger.ConvertToVerbosity(verbosity))
         vtkOutputWindow.SetInstance(before)
     said = VTK_ERROR.search(window.GetOutput())
     if said:
