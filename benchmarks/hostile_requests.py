@@ -12,9 +12,11 @@ import base64
 import json
 import random
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -205,24 +207,29 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    if options.model.resolve().name != "model":
-        sys.exit("the folder must have the name model, which the requests name")
-    (options.model.resolve().parent / "secret.txt").write_text(SECRET)
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(shutil.copytree(options.model, Path(folder, "model")))
+        attack(model, options.requests, random.Random(options.seed))
+
+
+def attack(model: Path, requests: int, chance: random.Random) -> None:
+    """Serve a copy of the model, beside which lies what no answer may hold, and print what came of the requests."""
+    model.with_name("secret.txt").write_text(SECRET)
     command = [
         sys.executable,
         "-m",
         "sureflow",
         "serve",
-        f"{options.model.resolve()}",
+        str(model),
         "--port",
         str(PORT),
         "--token",
         TOKEN,
     ]
-    log = options.model.resolve().parent / "hostile.log"
+    log = model.with_name("hostile.log")
     with log.open("wb") as file, subprocess.Popen(command, stdout=file, stderr=file) as server:
         try:
-            counts, bad = attacked(server, options.requests, random.Random(options.seed))
+            counts, bad = attacked(server, requests, chance)
             good = answer_to(http("GET", "/v1/predict?mach=25&altitude_km=46&fields=T"))
             alive = server.poll() is None and good.startswith(b"HTTP/1.1 200")
         finally:

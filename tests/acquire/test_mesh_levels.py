@@ -166,7 +166,7 @@ def test_one_level_and_models_of_one_level_are_refused(both):
 # The loop
 
 
-def test_the_loop_spends_runs_on_both_levels_and_goes_on_after_interruptions(tmp_path):
+def test_the_loop_takes_the_coarser_mesh_where_it_pays_and_goes_on_after_interruptions(tmp_path):
     goal = Goal(most_runs=32, batch=3, levels=True, criterion=IntegratedVariance(), model="levels")
     found = {}
     for name, stops in (("whole", ()), ("stopped", (1, 4))):
@@ -178,11 +178,11 @@ def test_the_loop_spends_runs_on_both_levels_and_goes_on_after_interruptions(tmp
         found[name] = [replace(one, seconds=0.0) for one in loop(path, goal)]
     assert found["whole"] == found["stopped"]
     assert campaigns.same_files(tmp_path / "whole/runs.zarr", tmp_path / "stopped/runs.zarr")
-    assert {level for one in found["whole"] for level in one.levels} <= {0, 1}
+    assert 1 in {level for one in found["whole"] for level in one.levels}
     assert found["whole"][-1].spent >= 32
     first, second = level_records(tmp_path / "whole/runs.zarr")
     assert first.costs.cells == 4 * second.costs.cells
-    assert len(open_store(tmp_path / "whole/runs.zarr/coarser")) >= 16
+    assert len(open_store(tmp_path / "whole/runs.zarr/coarser")) > 16
 
 
 def loop(path, goal, executor=None):

@@ -1,5 +1,7 @@
 """Nested meshes: recognized, refused where they are not, and fields carried over without loss."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -123,3 +125,12 @@ def test_runs_that_are_no_coarser_level_are_refused():
     twice = synthetic.runs(np.concatenate([CONDITIONS, CONDITIONS[:1]]))
     with pytest.raises(sf.SureflowError, match="1 of 4 runs repeat the condition"):
         fine.with_coarser(twice)
+
+
+def test_runs_leave_with_their_coarse_companions_in_whatever_order_the_parameters_are():
+    coarse, fine = (synthetic.runs(CONDITIONS, shape=shape) for shape in ((6, 8), (12, 16)))
+    turned = replace(coarse.header, parameters=coarse.header.parameters[::-1])
+    both = fine.with_coarser(coarse.ordered_like(turned))
+    kept = both.select(np.array([0, 2]))
+    assert kept.coarser is not None
+    np.testing.assert_array_equal(kept.coarser.parameters, kept.parameters)

@@ -116,7 +116,7 @@ def test_temperature_and_density_in_the_layer_stay_positive(model):
     assert (found[:, 2:, :inside] > 0).all()
 
 
-def test_maps_aremonotone_and_that_to_oneself_is_none():
+def test_maps_are_monotone_and_that_to_oneself_is_none():
     rng = np.random.default_rng(0)
     given = np.array([-0.5, 1.0, 2.0, 5.0, 8.0, 16.0])
     found = np.column_stack([np.full(200, -0.5), np.sort(rng.uniform(0, 15, (200, 4)), axis=1), np.full(200, 16.0)])
@@ -132,3 +132,19 @@ def test_values_between_levels_are_exact_for_cubics():
     cubic = lambda x: 1.0 + x - 0.5 * x**2 + 0.1 * x**3  # noqa: E731
     found = sum(weights[tap] * cubic(level[first + tap]) for tap in range(4))
     np.testing.assert_allclose(found, cubic(places), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("warp.inner", lambda array: array[:1]),
+        ("warp.columns", lambda array: array + 90),
+        ("warp.rows", lambda array: array * 1e9),
+    ],
+)
+def test_arrays_that_reach_beyond_each_other_are_refused(model, name, change):
+    fitted = model.predictor.fitted
+    arrays = fitted.arrays()
+    assert type(fitted).from_arrays(arrays).warp.is_sound
+    with pytest.raises(SureflowError, match="the model is damaged"):
+        type(fitted).from_arrays(arrays | {name: change(arrays[name])})

@@ -48,7 +48,9 @@ def test_its_tables_and_times_are_those_of_its_results():
             assert (FOLDER / "tables" / f"{table.name}{suffix}").read_text() == form(table), table.name
         assert to_markdown(table).strip() in (FOLDER / "README.md").read_text()
     provenance = json.loads((FOLDER / "provenance.json").read_bytes())
-    stages = [stage for stage in Costs(load_study("paper")).cost if stage != "explorer"]  # it was made before there was one
+    stages = [
+        stage for stage in Costs(load_study("paper")).cost if stage != "explorer"
+    ]  # it was made before there was one
     assert list(provenance["seconds"]) == stages
 
 

@@ -42,8 +42,12 @@ def test_nothing_given_compares_models_of_whole_fields():
     found = specification({})
     assert found == Specification()
     assert isinstance(found.model, ComparisonSettings)
-    assert [model.name for model in found.model.candidates] == ["aligned", "shock-aligned"] + ["interpolation"] * 3 + [
-        "pod-gp"
+    assert [model.name for model in found.model.candidates] == [
+        "aligned",
+        "shock-aligned",
+        *["interpolation"] * 3,
+        "pod-gp",
+        *["levels"] * 2,
     ]
     assert (found.scaling, found.coordinates) == ("auto", "auto")
 

@@ -122,7 +122,7 @@ class ProlongedFields(FieldSource):
     def __getitem__(self, case: int) -> Run:
         block = np.asarray(self.source[case], float).reshape(-1, *self.cells)
         down, along = (finer_cells(n, self.factor) for n in self.cells)
-        return (down @ block @ along.T).reshape(len(block), -1)
+        return (down @ block @ along.T).reshape(len(block), -1).astype(self.dtype, copy=False)
 
 
 def finer_cells(cells: int, factor: int) -> Float[np.ndarray, "fine coarse"]:

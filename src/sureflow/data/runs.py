@@ -232,7 +232,7 @@ class Runs:
 
         require_levels(runs, self)
         require_distinct(runs.parameters, runs.parameter_names)
-        return replace(self, coarser=runs)
+        return replace(self, coarser=runs.ordered_like(runs.header.ordered(self.header)))
 
     def split(self, test: float | int = 0.2, seed: int = 0) -> tuple["Runs", "Runs"]:
         """Training and test runs, drawn at random: `test` is a share of the runs, or a number of them."""

@@ -158,8 +158,8 @@ def add_runs(path: str | Path, runs: Runs) -> None:
     added = runs.ordered_like(there.header)
     added.require_finite()
     require_distinct(np.concatenate([store.parameters(), added.parameters]), added.parameter_names)
-    if runs.coarser is not None:
-        add_coarser(Path(path), runs.coarser)
+    if added.coarser is not None:
+        add_coarser(Path(path), added.coarser)
     store.add(added.parameters, _each_run(added))
 
 

@@ -25,6 +25,7 @@ from sureflow.models.contract import (
     Samples,
     View,
     require_enough_runs,
+    require_fitting,
     unheard,
 )
 from sureflow.models.contract import varying as varying_parameters
@@ -86,7 +87,12 @@ class Aligned(FittedModel):
         if names != set(arrays):
             raise SureflowError(f"an {cls.__name__} model has the arrays {sorted(names)}; found: {sorted(arrays)}")
         own = {name: arrays[name] for name in OWN}
-        return cls(**own, warp=warp(**{name.removeprefix(WARP): arrays[name] for name in names - {*OWN}}))
+        moved = {name.removeprefix(WARP): arrays[name] for name in names - {*OWN}}
+        require_fitting(warp, moved, run=len(own["nodes"]), variable=own["residuals"].shape[1])
+        found = cls(**own, warp=warp(**moved))
+        if not found.warp.is_sound:
+            raise SureflowError(f"the model is damaged: the numbers in {WARP}* do not fit its arrays; train it again")
+        return found
 
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
         asked = self._used(inputs)

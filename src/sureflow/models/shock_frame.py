@@ -71,6 +71,12 @@ class ShockFrame:
         return np.column_stack([self.landmarks, self.temperatures])
 
     @property
+    def is_sound(self) -> bool:
+        """Whether columns are within the arrays, in a file that somebody may have changed."""
+        n_variables = len(self.zero)
+        return bool(((self.columns >= 0) & (self.columns < n_variables)).all()) and self.values.shape[1] > FINENESS
+
+    @property
     def seen(self) -> Float[np.ndarray, "run variable value"]:
         """What is interpolated in the frame, in units of the fields: the layer's variables up to half of the way to the shock."""
         density, temperature = self.columns

@@ -70,6 +70,14 @@ class LayerWarp:
         """Those of the runs."""
         return np.column_stack([self.landmarks, self.temperatures])
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether rows and columns are within the arrays, in a file that somebody may have changed."""
+        n_rows, n_variables = int(self.rows[0]) + self.outer.shape[1], self.inner.shape[2]
+        ordered = 0 <= self.rows[0] <= self.rows[1] <= self.rows[2] <= n_rows
+        within = bool(((self.columns >= 0) & (self.columns < n_variables)).all())
+        return bool(ordered) and within and self.inner.shape[1] > TAPS
+
     def combined(
         self, weights: Float[np.ndarray, "case run"], asked: Float[np.ndarray, "case column"]
     ) -> Iterator[Float[np.ndarray, "variable point"]]:

@@ -13,7 +13,6 @@ from sureflow.errors import SureflowError
 from sureflow.serve.gathering import Gathering, Result
 from sureflow.surrogate.labelled import labelled_arrays, prediction_arrays, worth
 from sureflow.surrogate.model import Answer, Surrogate
-from sureflow.uq.domain import Trust
 
 
 @dataclass(frozen=True)
@@ -52,10 +51,8 @@ class ServedModel:
 
     async def results(self, conditions: np.ndarray, *, extrapolate: bool) -> list[Result]:
         """The prediction of every condition; refused where that is not to be trusted, unless an extrapolation is asked for."""
-        found = await self.predictions.results(conditions)
-        if not extrapolate and any(one.verdict.trust == Trust.REFUSED for one in found):
-            self.surrogate.place(conditions, extrapolate=False)  # says why
-        return found
+        self.surrogate.place(conditions, extrapolate=extrapolate)  # before anything large is computed
+        return await self.predictions.results(conditions)
 
     async def dataset(self, conditions: np.ndarray, *, extrapolate: bool, single: bool) -> xarray.Dataset:
         """A labelled prediction on the mesh."""

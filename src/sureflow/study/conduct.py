@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -178,8 +179,8 @@ def explorer_stage(study: Study) -> None:
         try:
             write_explorer(load(folder), path, overwrite=True)
         except SureflowError as error:
-            path.unlink(missing_ok=True)
             study.watch.say(f"no explorer: {error}")
+            write_atomically(path, f"<!doctype html><title>No explorer</title><p>{escape(str(error))}</p>\n".encode())
 
     study.stage(Stage("explorer", {"model": content_hash(folder / MANIFEST)}, [EXPLORER], make))
 

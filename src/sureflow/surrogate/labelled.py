@@ -227,10 +227,10 @@ def facts(surrogate: Surrogate) -> dict[str, str]:
 
 
 def _choice(comparison: Sequence[Mapping]) -> str:
-    best = next(row for row in comparison if row["chosen"])
-    beyond = best.get("mae_beyond")  # models of earlier versions do not know it
-    sides = "" if beyond is None else f", {beyond:.2g} at the sides of the ranges"
-    return f"cross-validation of {len(comparison)} candidates: error {best['mae']:.2g} of runs left out{sides}"
+    best = next((row for row in comparison if row.get("chosen")), {})
+    errors = [(best.get("mae"), "of runs left out"), (best.get("mae_beyond"), "at the sides of the ranges")]
+    told = ", ".join(f"{error:.2g} {where}" for error, where in errors if isinstance(error, float))
+    return f"cross-validation of {len(comparison)} candidates" + (f": error {told}" if told else "")
 
 
 def description(surrogate: Surrogate) -> str:
