@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sureflow.cli.remarks import begin
-from sureflow.errors import SureflowError
+from sureflow.errors import Exists, SureflowError
 
 if TYPE_CHECKING:
     import pandas
@@ -54,6 +54,9 @@ def propose(
     Prints the conditions in order, with what each is expected to gain, given those before it. Compute them with `sureflow
     generate`, or with a solver of your own, and add them to the store; then train again.
     """
+    if picture is not None and picture.exists() and not overwrite:
+        raise Exists(f"{picture} exists: choose another name, or allow it to be replaced")
+
     begin(f"proposing runs for {model}")
 
     from sureflow.acquire.proposal_files import proposal_writer
@@ -90,7 +93,7 @@ def propose(
         write(found.table, len(surrogate.parameter_names))
         out.print(f"{output}: {len(found.table)} conditions", markup=False)
     if picture is not None:
-        draw(picture, surrogate, found, failed, overwrite=overwrite)
+        draw(picture, surrogate, found, failed)
 
 
 def default_criterion(*, levels: bool) -> str:
@@ -111,14 +114,11 @@ def printed(table: "pandas.DataFrame") -> str:
     return table.to_string(index=False, float_format=lambda value: f"{value:.5g}")
 
 
-def draw(picture: Path, surrogate: "Surrogate", found: "Proposal", failed, *, overwrite: bool) -> None:
+def draw(picture: Path, surrogate: "Surrogate", found: "Proposal", failed) -> None:
     from sureflow.acquire.proposals import LEVEL
-    from sureflow.errors import Exists
     from sureflow.report.figures import parameter_label, save
     from sureflow.report.proposal_figures import draw_proposals
 
-    if picture.exists() and not overwrite:
-        raise Exists(f"{picture} exists: choose another name, or allow it to be replaced")
     parameters = surrogate.header.parameters
     figure = draw_proposals(
         surrogate.domain.parameters,

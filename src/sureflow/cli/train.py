@@ -22,15 +22,15 @@ def train(
     model: Annotated[
         str | None,
         typer.Option(
-            help="interpolation, aligned, pod-gp, pod-deeponet, nbf, deeponet, fno, neural-process or your own; by default what "
-            "leaving runs out prefers."
+            help="interpolation, aligned, shock-aligned, levels, pod-gp, pod-deeponet, nbf, deeponet, fno, neural-process or "
+            "your own; by default what leaving runs out prefers."
         ),
     ] = None,
     scaling: Annotated[
         str | None,
         typer.Option(
-            help="none, freestream, similarity, nondimensional, log-density or your own; by default freestream if the runs "
-            "allow it."
+            help="none, freestream, similarity, nondimensional, log-density or your own; by default what leaving runs "
+            "out prefers or, with --model, freestream if the runs allow it."
         ),
     ] = None,
     uq: Annotated[
@@ -122,7 +122,8 @@ class Bars(contextlib.ExitStack):
 
         self.close()
         out.print(
-            "mean absolute error, in standard deviations of the training runs, of runs left out at random and of sides"
+            "mean absolute error, in standard deviations of the training runs, of runs left out at random and of runs at the "
+            "sides of the ranges"
         )
         width = max(len(row["model"]) for row in rows) + 2
         out.print(f"  {'model':<{width}}{'uq':<10}{'scaling':<13}{'error':<10}{'sides':<10}{'folds':<7}time")

@@ -256,7 +256,7 @@ def _learned_scales(nodes: Float[np.ndarray, "run varying"], warp: LayerWarp) ->
     What is missed at run i is sum_k w_k (S_k(x_i) g_k - g_i): its square needs the products of these differences with each
     other alone, which no scale changes.
     """
-    from scipy.optimize import minimize  # not needed by who only predicts
+    from scipy.optimize import minimize  # not needed for predictions
 
     used = np.unique(np.linspace(0, len(nodes) - 1, min(len(nodes), MOST_RUNS)).astype(int))
     nodes, grams = nodes[used], warp.differences(used)

@@ -128,7 +128,7 @@ def learned_scales(
     The errors are e_k = c_k / (A^-1)_kk (Rippa 1999). Their root mean squares over the field, which are added up over the
     runs, need no more of the fields than their products with each other: a trial costs the same for fields of any size.
     """
-    from scipy.optimize import minimize  # not needed by who only predicts
+    from scipy.optimize import minimize  # not needed for predictions
 
     used = some_runs(len(nodes))
     nodes, roots = nodes[used], roots_of(fields, used)

@@ -68,7 +68,7 @@ def precision_of_runs(
 
 def most_probable(inputs: Float[np.ndarray, "run parameter"], target: Float[np.ndarray, " run"]) -> Hyperparameters:
     """The hyperparameters that maximize their posterior probability."""
-    from scipy.optimize import minimize  # not needed by who only predicts
+    from scipy.optimize import minimize  # not needed for predictions
 
     n_parameters = inputs.shape[1]
     amplitude, noise, length = START

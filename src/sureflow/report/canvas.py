@@ -7,6 +7,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from textwrap import fill
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from sureflow.report.figures import STYLE, symbol
 
 RADIUS = "r"  # an axis of this name is the distance from an axis of symmetry
 POLYGONS = (5, 7, 9)  # VTK's triangle, polygon and quadrilateral
+TITLE_LETTERS = 11  # that an inch of the title of a figure has room for
 LOWEST_ASPECT, HIGHEST_ASPECT = 0.12, 2.5  # of the panels of a figure
 
 
@@ -154,7 +156,7 @@ def draw_fields(plane: Plane, panels: Sequence[Panel], *, title: str = "", mirro
         for axis in axes[::columns]:
             axis.set_ylabel(axis_label(plane.mesh, 1))
         if title:
-            figure.suptitle(title, fontsize=12)
+            figure.suptitle(fill(title, int(TITLE_LETTERS * figure.get_figwidth())), fontsize=12)
     return figure
 
 
@@ -182,7 +184,8 @@ def draw_panel(axis: Axes, plane: Plane, panel: Panel, *, mirror: bool) -> None:
     axis.set_aspect("equal")
     _set_limits(axis, plane, mirror=mirror)
     is_cut = high < values.max()
-    axis.set_title(f"{panel.label}, up to {values.max():.2g}" if is_cut else panel.label, loc="left")
+    largest = f"{values.max():,.0f}" if 100 <= values.max() < 1e6 else f"{values.max():.2g}"
+    axis.set_title(f"{panel.label}, largest {largest}" if is_cut else panel.label, loc="left")
     # A color bar as high as its panel, which equal axes would otherwise leave lower than the bar.
     beside = axis.inset_axes((1.025, 0.0, 0.03, 1.0))
     bar = axis.figure.colorbar(image, cax=beside, extend="max" if is_cut else "neither")

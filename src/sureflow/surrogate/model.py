@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -349,7 +350,12 @@ class Surrogate:
         """Conditions (case, parameter) from values by name."""
         names = self.parameter_names
         if set(parameters) != set(names):
-            raise SureflowError(f"this model takes {', '.join(names)}; given: {', '.join(parameters) or 'nothing'}")
+            unknown = [name for name in parameters if name not in names]
+            nearest = get_close_matches(unknown[0].lower(), names, 1) if unknown else []
+            hint = f"; did you mean {nearest[0]}?" if nearest else ""
+            raise SureflowError(
+                f"this model takes {', '.join(names)}; given: {', '.join(parameters) or 'nothing'}{hint}"
+            )
         columns = {name: _column(name, parameters[name]) for name in names}
         try:
             conditions = np.column_stack(np.broadcast_arrays(*columns.values()))

@@ -56,7 +56,7 @@ class Task:
         if self.belief is None:
             raise SureflowError(
                 f"the criterion {criterion} needs a model that knows covariances between conditions, such as interpolation "
-                f"or pod-gp, and this one is a {self.model.model_name}: choose space-filling or largest-bar"
+                f"or pod-gp, and the name of this one is {self.model.model_name}: choose space-filling or largest-bar"
             )
         return self.belief
 

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
+from scipy.spatial import KDTree
 
 from sureflow.acquire.criteria.criterion import CRITERIA, Conditions, Criterion, Gains, Task, Values
 from sureflow.errors import SureflowError
@@ -23,7 +24,8 @@ class LargestBar(Criterion):
 
     `mean` or `maximum` over all fields and points, the mean over a region of the flow (shock, shock_layer, wall_layer,
     disturbed, freestream), or a quantity of interest by its name, such as stand_off: its bar relative to its value. Bars of
-    fields are in standard deviations of the training fields. At most 512 candidates are predicted, the first ones.
+    fields are in standard deviations of the training fields. At most 512 candidates are predicted, the first ones; the others
+    have the bar of the nearest of them.
     """
 
     name: ClassVar[str] = "largest-bar"
@@ -39,14 +41,13 @@ class BarGains(Gains):
 
     def __init__(self, task: Task, bars: Values):
         self.inputs = task.inputs[: len(bars)]
-        self.bars, self.all = bars, len(task.inputs)
-        self.task = task
+        self.bars, self.task = bars, task
+        self.nearest = KDTree(self.inputs).query(task.inputs)[1]
         self.taken: list[int] = []
         self.scale = float(np.median(task.distance(task.run_inputs, task.run_inputs).max(axis=1)))
 
     def values(self) -> Values:
-        found = np.zeros(self.all)
-        found[: len(self.bars)] = self.bars * self._left()
+        found = (self.bars * self._left())[self.nearest]
         found[self.taken] = 0.0
         return found
 
@@ -57,7 +58,7 @@ class BarGains(Gains):
         """The share of each bar that the candidates taken so far leave."""
         if not self.taken:
             return np.ones(len(self.bars))
-        there = self.inputs[self.taken]
+        there = self.task.inputs[self.taken]
         belief = self.task.belief
         if belief is None:
             return np.minimum(1.0, self.task.distance(self.inputs, there).min(axis=1) / self.scale)
