@@ -56,6 +56,12 @@ def test_the_runs_open(runs):
     assert AllRuns()(runs).train.all()
 
 
+def assert_same_fields(found, known, tolerance):
+    """To rounding on any processor, which is relative to the largest value of a field: small ones are differences of these."""
+    size = np.abs(known).max(axis=2, keepdims=True)
+    np.testing.assert_allclose(found / size, known / size, rtol=0, atol=tolerance)
+
+
 @each_model
 def test_predictions_are_those_of_version_1(runs, name):
     model, known = sureflow.load(FIXTURES / name), expected(name)
@@ -64,7 +70,7 @@ def test_predictions_are_those_of_version_1(runs, name):
     assert model.spec.seen_coordinates == ("body-fitted" if name == "deeponet" else "physical")
     assert model.data_checksum == runs.checksum
     found = model.predictive(known["ask"])
-    np.testing.assert_allclose(found.mean, known["mean"], rtol=TOLERANCE[name])
+    assert_same_fields(found.mean, known["mean"], TOLERANCE[name])
     np.testing.assert_allclose(found.std, known["std"], rtol=TOLERANCE_OF_STD[name])
 
 
@@ -102,7 +108,7 @@ def test_a_calibrated_model_of_version_2_answers_as_it_did_and_is_saved_as_one_o
     with np.load(folder / "expected.npz") as known:
         for one in (model, sureflow.load(tmp_path / "model")):
             found = one.predictive(known["ask"])
-            np.testing.assert_allclose(found.mean, known["mean"], rtol=1e-12)
+            assert_same_fields(found.mean, known["mean"], 1e-12)
             np.testing.assert_allclose(found.std, known["std"], rtol=1e-6)
             mach, altitude = known["ask"].T
             quantities = one.quantities(mach=mach, altitude_km=altitude, extrapolate=True)
