@@ -3,10 +3,10 @@
     python benchmarks/explorer.py runs.zarr [--dash python-with-dash]
 
 Models of 39 and of 205 runs (chosen at random; interpolation, aligned and POD-GP) on the mesh of the store. A slider step is
-timed in the page: from the input event to the drawn picture, which a read of one of its pixels waits for; it includes mean, bars, verdict,
-quantities, curve and map. The time between frames is that of a slider in motion, with all that the browser does to bring
-them to a screen, here without a graphics card. With --dash, a page of Dash
-that shows the same field of the same model on the same mesh is timed as well, in an environment that has dash and sureflow.
+timed in the page: from the input event to the drawn picture, which a read of one of its pixels waits for; it includes mean, bars,
+verdict, quantities, curve and map. The time between frames is that of a slider in motion, with all that the browser does to bring
+them to a screen, here without a graphics card. With --dash, a page of Dash that shows the same field of the same model on the
+same mesh is timed as well, in an environment that has dash and sureflow.
 """
 
 import argparse
@@ -118,9 +118,8 @@ def main() -> None:
     parser.add_argument("--dash", help="python of an environment with dash and sureflow")
     options = parser.parse_args()
     runs = sf.open_runs(options.store)
-    print(
-        "| model | runs | page | first picture | slider step: median | 90 % | between frames |\n|---|---:|---:|---:|---:|---:|---:|"
-    )
+    print("| model | runs | page | first picture | slider step: median | 90 % | between frames |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
         for count in (39, 205):
             train, _ = runs.split(test=len(runs) - count, seed=0)
