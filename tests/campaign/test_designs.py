@@ -1,12 +1,13 @@
 """Campaigns of many parameters: designs, meshes of their own, and parts that a store keeps apart."""
 
+import json
 import re
 
 import numpy as np
 import pytest
 
 import sureflow as sf
-from campaigns import TINY, fake_solver, run, same_files
+from campaigns import TINY, fake_solver, run, same_files, tiny
 from sureflow.campaign.campaign import Campaign, load_campaign
 from sureflow.campaign.contents import follow_up
 from sureflow.campaign.designs import DESIGNS, Conditions
@@ -103,6 +104,21 @@ def test_parts_are_kept_apart_in_the_store(tmp_path):
     train = {tuple(row.values()) for row in campaign.conditions[0].rows()}
     for row, number in zip(store.parameters().tolist(), part, strict=True):
         assert store.header.made_by["parts"][int(number)] == ("train" if tuple(row) in train else "in_domain")
+
+
+def test_a_store_says_what_its_runs_were_drawn_from(tmp_path):
+    path = tmp_path / "runs.zarr"
+    store = run(path, family())
+    ranges = {name: tuple(map(float, RANGES[name])) for name in ("mach", "altitude_km", "nose_radius")}
+    assert [(one.part, one.ranges) for one in store.header.drawn_from] == [("train", ranges), ("in_domain", ranges)]
+    assert load_campaign("family").drawn_from[-1].part == "in_domain"  # not the part that is drawn outside
+    assert tiny().drawn_from == ()
+    marks = json.loads((path / "zarr.json").read_text())
+    del marks["attributes"]["header"]["drawn_from"]
+    (path / "zarr.json").write_text(json.dumps(marks))
+    again = run(path, family())  # a store of an earlier version learns it from its own campaign
+    assert again.header.drawn_from == store.header.drawn_from
+    assert sf.open_runs(path).header.drawn_from == store.header.drawn_from
 
 
 def test_interrupted_continued_and_longer_it_is_the_same_store(tmp_path):

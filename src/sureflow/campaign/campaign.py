@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 import numpy as np
 from jaxtyping import Float
 
-from sureflow.campaign.designs import BODY, FLIGHT, PARAMETERS, Conditions, Row
+from sureflow.campaign.designs import BODY, DESIGNS, FLIGHT, PARAMETERS, Conditions, Row
+from sureflow.data.drawn import DrawnFrom
 from sureflow.errors import SureflowError
 from sureflow.flow.mesh import FlowMesh, MeshSettings, SphereCone, body_mesh, nested
 from sureflow.flow.steer import SolverSettings
@@ -102,6 +103,14 @@ class Campaign:
             for row in part.rows() if part.level == 0 else ():
                 found.setdefault(tuple((common | row)[name] for name in self.parameter_names), part.name)
         return found
+
+    @property
+    def drawn_from(self) -> tuple[DrawnFrom, ...]:
+        """The ranges of the parts that fill them, for runs of the finest level."""
+        parts = (part for part in self.conditions if part.level == 0 and DESIGNS[part.kind].fills)
+        return tuple(
+            DrawnFrom({name: (low, high) for name, (low, high) in part.given.items()}, part.name) for part in parts
+        )
 
     def rows(self) -> list[tuple[float, ...]]:
         """The parameters of every case, each once, in rising order."""

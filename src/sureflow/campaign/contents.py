@@ -12,11 +12,11 @@ from sureflow.campaign.designs import PARAMETERS
 from sureflow.campaign.lock import StoreLock
 from sureflow.campaign.versions import versions
 from sureflow.data.disk import remove_store
+from sureflow.data.drawn import PART
 from sureflow.data.header import Header, Variable
 from sureflow.data.layout import Contents, level_path
 from sureflow.data.meshes import Geometry, Topology
 from sureflow.data.run_store import RunStore
-from sureflow.data.splits import PART
 from sureflow.data.streams import Flight
 from sureflow.errors import SureflowError
 from sureflow.flow.mesh import FlowMesh
@@ -41,6 +41,7 @@ def campaign_contents(campaign: Campaign, mesh: FlowMesh) -> Contents:
         axes=("x", "r"),
         numbers=tuple(Variable(name, unit) for name, unit in (RECORD_UNITS | ({PART: "1"} if parts else {})).items()),
         stream=Flight(campaign.gas),
+        drawn_from=campaign.drawn_from,
         made_by={
             "gas": describe_gas(campaign.gas),
             "wall": plain(campaign.wall),
@@ -64,7 +65,7 @@ def make_or_open(
     """The store of a campaign, its mesh, and which of its cases are the campaign's.
 
     A store whose runs were made otherwise is refused, or deleted if that was asked for. Conditions that are not in it yet are
-    added to it.
+    added to it, and so are ranges that they are drawn from.
     """
     if overwrite and path.exists():
         with lock.everything():
@@ -75,6 +76,9 @@ def make_or_open(
     store = RunStore.open(path, writable=True)
     mesh = mesh_of_store(store, campaign)
     store.refuse_other_contents(replace(campaign_contents(campaign, mesh), parameters=store.parameters()))
+    if store.lacks_designs(campaign.drawn_from):
+        with lock.everything():
+            store.keep_designs(campaign.drawn_from)
     stored = [tuple(row) for row in store.parameters().tolist()]
     missing = [row for row in campaign.rows() if row not in set(stored)]
     if missing:

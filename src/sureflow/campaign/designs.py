@@ -131,10 +131,11 @@ def _number(name: str, value: Any) -> float:
 
 
 class Design(NamedTuple):
-    """How the conditions of a part are made; `samples` tells designs that draw runs from ranges."""
+    """How the conditions of a part are made; `samples` tells designs that draw runs from ranges, `fills` those that fill them."""
 
     rows: Callable[[Conditions], Iterator[Mapping[str, Any]]]
     samples: bool = True
+    fills: bool = False
 
 
 DESIGNS: Registry[Design] = Registry("design")
@@ -162,7 +163,7 @@ def _sampled(draw: Callable[[int, int, int], Float[np.ndarray, "run parameter"]]
                 for (name, values), share in zip(part.given.items(), point.tolist(), strict=True)
             }
 
-    return Design(rows)
+    return Design(rows, fills=True)
 
 
 def _sobol(runs: int, dimension: int, seed: int) -> np.ndarray:

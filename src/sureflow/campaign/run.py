@@ -23,10 +23,10 @@ from sureflow.campaign.lock import MAKING, PROVENANCE, StoreLock, lock_store
 from sureflow.campaign.predicted import PredictedStarts
 from sureflow.campaign.versions import difference, versions
 from sureflow.data.disk import explain_writing, refuse_nameless
+from sureflow.data.drawn import PART
 from sureflow.data.layout import beside, level_path
 from sureflow.data.run_store import RunStore
 from sureflow.data.schema import Status
-from sureflow.data.splits import PART
 from sureflow.errors import Refused, SureflowError
 from sureflow.files import write_atomically
 from sureflow.flow.mesh import FlowMesh

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from sureflow.data.declared import DeclaredQuantity
+from sureflow.data.drawn import DrawnFrom
 from sureflow.data.schema import first_difference
 from sureflow.data.streams import STREAMS, Conditions, StreamSource
 from sureflow.errors import SureflowError
@@ -95,7 +96,8 @@ class Header:
     """All that runs have in common but their mesh.
 
     `location` says whether fields live on the cells of the mesh or on its points. `made_by` is how the runs were computed,
-    in plain values; runs of one set agree in it.
+    in plain values; runs of one set agree in it. `drawn_from` are the ranges that their conditions were drawn from, where
+    that is known.
     """
 
     parameters: tuple[Parameter, ...]
@@ -106,6 +108,7 @@ class Header:
     stream: Annotated[StreamSource, STREAMS] | None = None
     made_by: PlainValues = Field(default_factory=dict)
     quantities: tuple[DeclaredQuantity, ...] = ()
+    drawn_from: tuple[DrawnFrom, ...] = ()
 
     def __post_init__(self) -> None:
         refuse_names(self)

@@ -10,7 +10,8 @@ import hashlib
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from jaxtyping import Float, Int
 
 from sureflow.data.checksums import CHECKSUMS, COLUMNS, NONE, STATUS, case_sums, checksum, require_sum
 from sureflow.data.disk import KEPT, explain_reading, explain_writing, flush, read_marks
+from sureflow.data.drawn import DrawnFrom, together
 from sureflow.data.header import Header
 from sureflow.data.layout import BODY_FITTED_ARRAY, CELLS, PATCH, Contents, create_array, create_status, write_contents
 from sureflow.data.meshes import BODY_FITTED, Cells, Geometry, Patch, Points, Topology, patches_from
@@ -263,6 +265,18 @@ class RunStore(StoreReader):
             self._grow("status", cases.stop)
         return cases
 
+    def lacks_designs(self, designs: Sequence[DrawnFrom]) -> bool:
+        """Whether the store does not say of all of these that conditions were drawn from them."""
+        return any(one not in self.header.drawn_from for one in designs)
+
+    def keep_designs(self, designs: Sequence[DrawnFrom]) -> None:
+        """Say from which ranges further conditions are drawn. Nobody else may write to the store meanwhile."""
+        header = replace(self.header, drawn_from=together([self.header.drawn_from, designs]))
+        with explain_writing(self.path, KEPT):
+            self.group.attrs["header"] = plain(header)
+            flush(self.path / "zarr.json")
+        vars(self).pop("header", None)
+
     def sweep(self, cases: Iterable[int]) -> None:
         """Remove what interrupted writes of these cases left beside their chunks."""
         with explain_writing(self.path, KEPT):
@@ -352,7 +366,8 @@ class RunStore(StoreReader):
 
     def _differences(self, contents: Contents) -> Iterator[str | None]:
         yield first_difference(contents.header.made_by, self.header.made_by, "")
-        wanted, stored = (header | {"made_by": None} for header in (plain(contents.header), plain(self.header)))
+        apart = {"made_by": None, "drawn_from": None}
+        wanted, stored = (header | apart for header in (plain(contents.header), plain(self.header)))
         yield first_difference(wanted, stored, "")
         there, here = self.parameters().tolist(), contents.parameters.tolist()
         if len(there) != len(here):

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from sureflow import scratch
 from sureflow.data import arrays
 from sureflow.data.checks import left_out_clause, require_distinct, require_finite_values
+from sureflow.data.drawn import of_parts, together
 from sureflow.data.header import Header
 from sureflow.data.meshes import (
     BODY_FITTED,
@@ -78,6 +79,7 @@ class Runs:
         nodes: ArrayLike | None = None,
         numbers: Mapping[str, ArrayLike] | None = None,
         ranges: Mapping[str, tuple[float, float]] | None = None,
+        drawn_from: Mapping[str, tuple[float, float]] | None = None,
         logarithmic: Sequence[str] = (),
         location: str = "cells",
         gas: Gas | None = None,
@@ -93,8 +95,9 @@ class Runs:
 
         A mesh has `nodes` (node, axis), or (case, node, axis), and either the `shape` of a structured block in cells,
         slowest index first, or unstructured `cells`. Fields live on its cells, or with location="points" on its nodes.
-        `numbers` are kept for every run, such as its drag; `ranges` declare beyond what nothing is answered; parameters
-        that are `logarithmic` are seen by models as their logarithms. `gas` is what the runs were computed with, and
+        `numbers` are kept for every run, such as its drag; `ranges` declare beyond what nothing is answered; `drawn_from` are
+        the ranges that the conditions were sampled from, within which a condition may be inside although no run reaches as far;
+        parameters that are `logarithmic` are seen by models as their logarithms. `gas` is what the runs were computed with, and
         `made_by` says in plain values how.
 
         >>> import numpy as np, sureflow as sf
@@ -106,6 +109,7 @@ class Runs:
         """
         units, ranges, numbers = units or {}, ranges or {}, numbers or {}
         arrays.refuse_strangers((*units, *ranges, *logarithmic), (*parameters, *fields, *numbers))
+        arrays.refuse_strangers(drawn_from or (), parameters)
         points, described = arrays.physical_points(coordinates)
         on_nodes = nodes is None and location == "points" and (shape is not None or cells is not None)
         located = points if on_nodes else None if nodes is None else arrays.nodes_of(nodes, points.shape[-1])
@@ -117,6 +121,7 @@ class Runs:
             location=location,
             stream=arrays.stream_of(free_stream, tuple(parameters)),
             made_by=arrays.made_with(made_by, gas),
+            drawn_from=[{"ranges": dict(drawn_from)}] if drawn_from else [],
         )
         columns, values = arrays.columns_of(parameters, "parameter"), arrays.stacked(fields)
         kept = arrays.columns_of(numbers, "number") if numbers else None
@@ -204,12 +209,14 @@ class Runs:
             ) from None
         geometries = self.geometries
         others = np.setdiff1d(np.arange(len(self)), chosen)
+        numbers = None if self.numbers is None else self.numbers[chosen]
         return replace(
             self,
+            header=of_parts(self.header, numbers),
             parameters=self.parameters[chosen],
             fields=self.fields.select(chosen),
             geometries=None if geometries is None else lambda case: geometries(int(chosen[case])),
-            numbers=None if self.numbers is None else self.numbers[chosen],
+            numbers=numbers,
             own=None if self.own is None else self.own.select(chosen),
             coarser=None if self.coarser is None else self.coarser.without(self.parameters[others]),
         )
@@ -266,6 +273,7 @@ class Runs:
         numbers = [part.numbers for part in ordered if part.numbers is not None]
         joined = replace(
             first,
+            header=replace(first.header, drawn_from=together(part.header.drawn_from for part in parts)),
             parameters=np.concatenate([part.parameters for part in ordered]),
             fields=fields,
             geometries=geometry_of if first.is_moving else None,

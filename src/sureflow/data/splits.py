@@ -8,13 +8,13 @@ import numpy as np
 from jaxtyping import Bool, Float
 from pydantic import Field, NonNegativeInt, PositiveInt
 
+from sureflow.data.drawn import PART
 from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
 from sureflow.registry import SettingsRegistry
 from sureflow.validation import settings
 
 Mask = Bool[np.ndarray, " case"]
-PART = "part"  # the number of a run that tells which named part of its campaign it belongs to
 
 
 @dataclass(frozen=True)

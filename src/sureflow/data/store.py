@@ -160,6 +160,8 @@ def add_runs(path: str | Path, runs: Runs) -> None:
     require_distinct(np.concatenate([store.parameters(), added.parameters]), added.parameter_names)
     if added.coarser is not None:
         add_coarser(Path(path), added.coarser)
+    if store.lacks_designs(runs.header.drawn_from):
+        store.keep_designs(runs.header.drawn_from)
     store.add(added.parameters, _each_run(added))
 
 

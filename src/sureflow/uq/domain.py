@@ -72,8 +72,9 @@ class TrainingDomain:
 
     Distances are in widths of the ranges of the runs, parameter by parameter. `reach` is the distance beyond which a condition
     is refused; calibration sets it to twice the farthest distance at which runs were left out, if that is less. `declared` are
-    the ranges in which a condition may lie inside although no run reaches as far. `limits` are those of the header of the
-    runs, beyond which nothing is answered. Neither counts for a parameter whose training runs lie outside of it.
+    the ranges in which a condition may lie inside although no run reaches as far, and so are those that the runs were `drawn`
+    from. `limits` are those of the header of the runs, beyond which nothing is answered. Neither limits nor declared ranges
+    count for a parameter whose training runs lie outside of them.
     """
 
     names: tuple[str, ...]
@@ -81,6 +82,7 @@ class TrainingDomain:
     reach: float = DEFAULT_REACH
     limits: Ranges = field(default_factory=dict)
     declared: Ranges = field(default_factory=dict)
+    drawn: Ranges = field(default_factory=dict)
     novelty: Callable[[Conditions], Novelty] = _nothing_new
     usual: float = math.inf  # the novelty of held-out runs that hardly any of them exceeded
 
@@ -99,11 +101,16 @@ class TrainingDomain:
 
     @cached_property
     def ranges(self) -> tuple[Condition, Condition]:
-        """Lower and upper ends of the ranges: declared ones where the runs vary and keep to them, else those of the runs."""
+        """Lower and upper ends of the ranges: where the runs vary, declared ones that they keep to, else those that they were
+        drawn from, else their own.
+        """
         lower, upper = self.lower.copy(), self.upper.copy()
-        for column, name in enumerate(self.names):
+        for column in np.flatnonzero(lower < upper):
+            name, own = self.names[column], (lower[column], upper[column])
+            low, high = self.drawn.get(name, own)
+            lower[column], upper[column] = min(low, own[0]), max(high, own[1])
             low, high = self.declared.get(name, (-np.inf, np.inf))
-            if lower[column] < upper[column] and low <= lower[column] and upper[column] <= high:
+            if low <= own[0] and own[1] <= high:
                 lower[column] = low if np.isfinite(low) else lower[column]
                 upper[column] = high if np.isfinite(high) else upper[column]
         return lower, upper

@@ -1,0 +1,77 @@
+"""The ranges that the conditions of runs were drawn from, which samples of them hardly ever reach the ends of."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from sureflow.errors import SureflowError
+from sureflow.validation import settings
+
+if TYPE_CHECKING:
+    from sureflow.data.header import Header
+
+PART = "part"  # the number of a run that tells which named part of its campaign it belongs to
+# Runs that stay away from an end of a range as far as fewer than one in so many samples do were not drawn from all of it.
+HARDLY_EVER = 1000
+
+Conditions = Float[np.ndarray, "case parameter"]
+
+
+@settings
+class DrawnFrom:
+    """From which ranges a design drew its conditions, by parameter; `part` is the part of the campaign that it belongs to.
+
+    Predictions within are asked for as the runs were. Unlike the declared range of a parameter it limits nothing.
+    """
+
+    ranges: dict[str, tuple[float, float]]
+    part: str = ""
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in self.ranges.items():
+            if not low < high:
+                raise SureflowError(f"drawn_from: the range of {name}, {low:g}..{high:g}, is empty: give [low, high]")
+
+
+def drawn_ranges(header: "Header", parameters: Conditions) -> dict[str, tuple[float, float]]:
+    """The ranges that runs with these parameters were drawn from, by parameter, in what is known of them.
+
+    Several designs count together. An end counts unless the runs stay so far away from it as n samples of the range hardly
+    ever would, beyond a share 1 - 1000^(-1/n) of it: such runs are a selection, and know nothing of what was left out.
+    """
+    found = {}
+    for parameter, values in zip(header.parameters, parameters.T, strict=True):
+        designs = [one.ranges[parameter.name] for one in header.drawn_from if parameter.name in one.ranges]
+        if not designs or not len(values):
+            continue
+        logarithmic = parameter.scale == "log" and min(low for low, _ in designs) > 0
+        see = np.log if logarithmic else np.asarray
+        ends = np.array([min(low for low, _ in designs), max(high for _, high in designs)])
+        reached = np.array([values.min(), values.max()])
+        away = np.abs(see(reached) - see(ends)) / max(float(np.ptp(see(ends))), np.finfo(float).tiny)
+        counts = away <= 1.0 - HARDLY_EVER ** (-1.0 / len(values))
+        low, high = np.where(counts, ends, reached).tolist()
+        found[parameter.name] = (min(low, float(reached[0])), max(high, float(reached[1])))
+    return found
+
+
+def of_parts(header: "Header", numbers: Float[np.ndarray, "case number"] | None) -> "Header":
+    """The header of runs with these numbers, without designs of parts that none of them belongs to."""
+    if not any(one.part for one in header.drawn_from):
+        return header
+    names, columns = header.made_by.get("parts") or [], [number.name for number in header.numbers]
+    if numbers is None or PART not in columns:
+        return header
+    present = {names[int(place)] for place in numbers[:, columns.index(PART)] if 0 <= place < len(names)}
+    return replace(header, drawn_from=tuple(one for one in header.drawn_from if not one.part or one.part in present))
+
+
+def together(designs: Iterable[Sequence[DrawnFrom]]) -> tuple[DrawnFrom, ...]:
+    """Those of several sets of runs, each once."""
+    found: list[DrawnFrom] = []
+    for some in designs:
+        found += [one for one in some if one not in found]
+    return tuple(found)
