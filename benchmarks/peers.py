@@ -2,12 +2,14 @@
 
     make peers                                     # their environment, then all of this
     python benchmarks/peers.py --paper paper.zarr --family family.zarr --python peers-venv/bin/python -o docs/peers.md
+    python benchmarks/peers.py ... --rows rows.json        # keeps every row; the same command goes on where it stopped
 
-Peers learn from the same runs twice. "as they are": parameters in their ranges and fields in their standard deviations.
+Peers learn from the same runs three times. "as they are": parameters in their ranges and fields in their standard deviations.
 "our scaling": the inputs and fields that sureflow's scaling `freestream` gives, in the same units of order one, and
-scaled back before anything is measured. sureflow chooses, fits and calibrates by itself. Errors are mean absolute errors in
+scaled back before anything is measured. "our similarity": the same fields over the inputs of the scaling `similarity`. sureflow
+chooses, fits and calibrates by itself. Errors are mean absolute errors in
 standard deviations of the training runs, over all points of a domain; miscalibration and the share of points in 90 %
-intervals are in-domain. Times are processor seconds on one thread; a prediction is one whole field.
+intervals are in-domain. Times are processor seconds on one thread, without imports; a prediction is one whole field.
 """
 
 import argparse
@@ -18,7 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -39,11 +42,12 @@ PEERS = (
     "scipy-rbf", "scipy-rbf-tuned", "ezyrb-pod-rbf", "ezyrb-pod-rbf-tuned", "ezyrb-pod-gpr", "ezyrb-pod-gpr-tuned",
     "sklearn-pca-gpr", "sklearn-pca-gpr-tuned", "smt-podi", "smt-podi-tuned",
 )  # fmt: skip
-SCALINGS = {"none": "as they are", "freestream": "our scaling"}
-SIZES = {"paper": (6, 9, 16, 50, 205), "family": (50, 100, 200)}
+OURS = "sureflow"
+SCALINGS = {"none": "as they are", "freestream": "our scaling", "similarity": "our similarity"}
+SIZES = {"paper": (6, 9, 16, 205), "family": (50, 100, 200)}
 SPLIT = {"paper": "paper", "family": "parts"}
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-LONGEST = 120  # processor seconds that one fit and its predictions may take
+LONGEST = 60  # processor seconds that one fit and its predictions may take
 
 
 @dataclass
@@ -164,32 +168,58 @@ def peer(task: Task, method: str, scaling: str, python: str, folder: Path) -> Fo
     return task.judge(line, values, bars)
 
 
-def table(runs: Runs, study: str, size: int, args: argparse.Namespace, folder: Path) -> list[str]:
-    task = Task.of(runs, SPLIT[study], size)
-    lines = [ours(task)]
-    print(lines[0].row(), flush=True)
-    for method in args.methods.split(","):
-        for scaling in SCALINGS:
-            lines.append(peer(task, method, scaling, args.python, folder))
-            print(lines[-1].row(), flush=True)
-    best = min((line for line in lines[1:]), key=lambda line: (np.isnan(line.inside), line.inside))
-    best_outside = min((line for line in lines[1:]), key=lambda line: (np.isnan(line.outside), line.outside))
+class Rows:
+    """Lines that were measured, by study, number of runs, method and scaling; in a file, if one is given."""
+
+    def __init__(self, path: Path | None):
+        self.path = path
+        self.known = json.loads(path.read_text()) if path is not None and path.exists() else {}
+
+    def measured(self, key: tuple[object, ...], measure: Callable[[], Found]) -> Found:
+        name = "/".join(map(str, key))
+        if name not in self.known:
+            self.known[name] = asdict(measure())
+            print(Found(**self.known[name]).row(), flush=True)
+            if self.path is not None:
+                write_atomically(self.path, json.dumps(self.known, indent=1).encode())
+        return Found(**self.known[name])
+
+
+def table(runs: Runs, study: str, size: int, args: argparse.Namespace, rows: Rows, folder: Path) -> list[str]:
+    """The rows of one number of runs, and what they say; nothing without ours."""
+    task, methods = Task.of(runs, SPLIT[study], size), args.methods.split(",")
+    lines = [
+        rows.measured((study, size, method, scaling), lambda m=method, s=scaling: peer(task, m, s, args.python, folder))
+        for method in methods
+        if method != OURS
+        for scaling in SCALINGS
+    ]
+    if OURS not in methods:
+        return []
+    mine = rows.measured((study, size, OURS), lambda: ours(task))
     text = [
         f"## {study.capitalize()} study, {len(task.training)} runs",
         "",
         "| method | sees | MAE in | MAE out | miscalibration | in 90 % | fit (s) | predict (ms) |",
         "|---|---|---:|---:|---:|---:|---:|---:|",
-        *(line.row() for line in lines),
-        "",
-        f"The best peer in-domain is {best.method} ({best.seen}), with {best.inside / lines[0].inside:.2f} times sureflow's "
-        f"error; out-of-domain {best_outside.method} ({best_outside.seen}), with "
-        f"{best_outside.outside / lines[0].outside:.2f} times.",
+        *(line.row() for line in (mine, *lines)),
         "",
     ]
+    if lines:
+        best, beyond = (_best(lines, name) for name in ("inside", "outside"))
+        text += [
+            f"The best peer in-domain is {best.method} ({best.seen}), with {best.inside / mine.inside:.2f} times sureflow's "
+            f"error; out-of-domain {beyond.method} ({beyond.seen}), with {beyond.outside / mine.outside:.2f} times.",
+            "",
+        ]
     remarks = dict.fromkeys(
-        f"- {line.method} ({line.seen}): {'; '.join(line.remarks)}" for line in lines if line.remarks
+        f"- {line.method} ({line.seen}): {'; '.join(line.remarks)}" for line in (mine, *lines) if line.remarks
     )
     return text + (["Said by the programs:", "", *remarks, ""] if remarks else [])
+
+
+def _best(lines: list[Found], name: str) -> Found:
+    return min(lines, key=lambda line: (np.isnan(getattr(line, name)), getattr(line, name)))
 
 
 def versions(python: str) -> str:
@@ -203,18 +233,22 @@ def main() -> None:
     parser.add_argument("--paper", type=Path, help="store of the campaign `paper`")
     parser.add_argument("--family", type=Path, help="store of the campaign `family`")
     parser.add_argument("--sizes", help="numbers of training runs, for all studies alike")
-    parser.add_argument("--methods", default=",".join(PEERS))
+    parser.add_argument(
+        "--methods", default=",".join((*PEERS, OURS)), help="a page is made only with sureflow among them"
+    )
+    parser.add_argument("--rows", type=Path, help="file that keeps the rows: those in it are not measured again")
     parser.add_argument("--python", default=sys.executable, help="Python of the peers' environment")
     parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     text = ["# Peers on the same runs", "", " ".join((__doc__ or "").split("\n\n")[2].split()), ""]
     text += [f"{versions(args.python)}; Python {platform.python_version()}, {platform.machine()}.", "", NOTES, ""]
+    rows = Rows(args.rows)
     with tempfile.TemporaryDirectory() as folder:
         for study in SIZES:
             store = getattr(args, study)
             for size in () if store is None else map(int, args.sizes.split(",")) if args.sizes else SIZES[study]:
-                text += table(sf.open_runs(store), study, size, args, Path(folder))
-                if args.output:
+                text += table(sf.open_runs(store), study, size, args, rows, Path(folder))
+                if args.output and OURS in args.methods.split(","):
                     write_atomically(args.output, ("\n".join(text).rstrip() + "\n").encode())
 
 
@@ -232,7 +266,7 @@ NOTES = """Made by `benchmarks/peers.py`; this page is its output. What the peer
 - **smt-podi**: `PODI` with kriging (`KRG`), modes for 0.9999 of the variance; tuned: `matern52`. PODI refuses RBF.
 
 Not tried: EZyRB's neural networks and autoencoders, SMT's local POD, more restarts, other variables or alignments than
-those of our scaling. Test runs choose nothing within a fit, but the settings of the tuned Gaussian
+those of our scalings. Test runs choose nothing within a fit, but the settings of the tuned Gaussian
 processes were mended, in the peers' favor, after their errors on test runs had been seen. A method that needs more than the given
 processor seconds is stopped, and its line stays empty."""
 

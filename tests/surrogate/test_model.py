@@ -14,6 +14,8 @@ from sureflow.models import MODELS, DeepONetSettings, InterpolationSettings
 from sureflow.models.train_settings import TrainSettings
 from sureflow.samplers import Ensemble
 from sureflow.surrogate.learning import learn
+from sureflow.surrogate.model import answer_samples
+from sureflow.surrogate.promised import promised
 from sureflow.surrogate.specification import Specification
 from sureflow.train.networks import Networks
 
@@ -218,6 +220,32 @@ def test_density_and_temperature_are_positive_wherever_a_prediction_goes(tmp_pat
     assert (np.asarray(model.raw_predictive(asked).mean)[:, 2:] > 0).all()
     assert (model.samples(asked, 50)[:, :, 2:] > 0).all()
     # Inside, nothing is lifted.
+    inside = np.array([[20.0, 40.0], [18.0, 36.0]])
+    np.testing.assert_array_equal(model.raw_predictive(inside).mean, unbound.raw_predictive(inside).mean)
+    model.save(tmp_path)
+    np.testing.assert_array_equal(sureflow.load(tmp_path).raw_predictive(asked).mean, model.raw_predictive(asked).mean)
+
+
+def test_temperatures_and_speeds_keep_to_what_the_enthalpy_allows_wherever_a_prediction_goes(tmp_path):
+    few = synthetic.runs().select(np.array([6, 7, 8, 11, 12, 13, 16, 17, 18]))
+    model = learn(few, Specification(InterpolationSettings(), "none")).calibrate(few, folds=True)
+    asked = np.array([[2.5, 85.0], [39.0, 1.0], [3.0, 2.0], [38.0, 84.0]])
+    limits = model.predictor.limits
+    assert limits is not None
+    hottest, fastest = (limit[:, None] * (1 + 1e-12) for limit in limits.at(asked))
+
+    def is_within(fields: np.ndarray) -> bool:
+        speed = np.hypot(fields[..., 0, :], fields[..., 1, :])
+        return bool((speed <= fastest).all() and (fields[..., 3, :] <= hottest).all())
+
+    unbound = replace(model, predictor=replace(model.predictor, limits=None))
+    assert not is_within(np.asarray(unbound.raw_predictive(asked).mean))
+    assert is_within(np.asarray(model.raw_predictive(asked).mean))
+    assert is_within(model.samples(asked, 20))
+    assert is_within(answer_samples(model, model.answer(asked), asked, 20))
+    for end in promised(model, asked).quantiles.values():
+        assert (np.abs(end[:, :2]) <= fastest[:, None]).all()
+        assert (end[:, 3] <= hottest).all()
     inside = np.array([[20.0, 40.0], [18.0, 36.0]])
     np.testing.assert_array_equal(model.raw_predictive(inside).mean, unbound.raw_predictive(inside).mean)
     model.save(tmp_path)

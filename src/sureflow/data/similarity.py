@@ -53,11 +53,11 @@ class Similarity:
     @classmethod
     def of(cls, header: Header) -> "Similarity | None":
         """That of runs whose free stream, gas and length are known."""
-        length = _known(LENGTH, header, ("mesh", "body", LENGTH))
+        length = known_value(LENGTH, header, ("mesh", "body", LENGTH))
         if header.stream is None or header.gas is None or length is None:
             return None
         isothermal = (header.made_by.get("wall") or {}).get("kind") == "isothermal"
-        wall = _known(WALL_TEMPERATURE, header, ("wall", "temperature")) if isothermal else None
+        wall = known_value(WALL_TEMPERATURE, header, ("wall", "temperature")) if isothermal else None
         return cls(header.parameter_names, header.stream, header.gas, length, wall)
 
     def numbers(self, parameters: Conditions) -> SimilarityNumbers:
@@ -96,7 +96,7 @@ class Similarity:
         return values
 
 
-def _known(parameter: str, header: Header, path: tuple[str, ...]) -> float | str | None:
+def known_value(parameter: str, header: Header, path: tuple[str, ...]) -> float | str | None:
     """The parameter's name where there is one, else what the runs were made with."""
     if parameter in header.parameter_names:
         return parameter

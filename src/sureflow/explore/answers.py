@@ -8,7 +8,7 @@ from sureflow.errors import SureflowError
 from sureflow.explore.bar_forms import calibrated_bars, quantity_bars_of
 from sureflow.explore.closed_forms import FORMS, Form, weights_of
 from sureflow.explore.packing import Kind
-from sureflow.explore.program import Program, Value, join
+from sureflow.explore.program import Program, Value, join, select
 from sureflow.explore.tabulated import Ranges, tabulated
 from sureflow.explore.transforms import PAGE_STREAMS, TRANSFORMS, FieldUnits, layer_columns_of
 from sureflow.models.contract import typical_distance
@@ -34,7 +34,7 @@ def program_of(surrogate: Surrogate, ranges: Ranges, progress: Callable[[float],
         program.name(places=_places(surrogate.space.moving, parameters))
     form, units, novelty = _normalized(surrogate, parameters, ranges, progress)
     mean, size = _physical(surrogate, form.mean, units)
-    program.name(mean=mean, novelty=novelty)
+    program.name(mean=_limited(surrogate, mean, parameters), novelty=novelty)
     std = calibrated_bars(surrogate, form, novelty, parameters)
     if std is not None:
         program.name(std=std * size)
@@ -81,6 +81,22 @@ def _normalized(
     runs = standard.forward(predictor.scaling.inputs(surrogate.domain.parameters))
     novelty = form.novelty or inputs.distance(runs).smallest() * (1 / typical_distance(runs))
     return form, units, novelty
+
+
+def _limited(surrogate: Surrogate, mean: Value, parameters: Value) -> Value:
+    """Temperature and speed within what the total enthalpy allows (`data.enthalpy_limits`)."""
+    limits = surrogate.predictor.limits
+    if limits is None:
+        return mean
+    source, names = limits.free_stream, limits.parameter_names
+    stream = PAGE_STREAMS[source.kind](source, parameters, names)
+    hot, wall = stream.temperature + stream.velocity * stream.velocity * (0.5 / source.cp), limits.wall_temperature
+    if wall is not None:
+        hot = hot.at_least(parameters.pick(names.index(wall)) if isinstance(wall, str) else wall)
+    fastest = (hot * (2.0 * source.cp)).root() * limits.speed
+    along, across = mean.only(0), mean.only(1)
+    slowed = mean * (fastest / (along * along + across * across).root().at_least(fastest))
+    return select([1, 1, 0, 2], mean, slowed, mean.at_most(hot * limits.temperature))
 
 
 def _physical(surrogate: Surrogate, mean: Value, units: FieldUnits) -> tuple[Value, Value]:

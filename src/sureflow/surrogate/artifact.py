@@ -185,8 +185,9 @@ def _predictor(manifest: Manifest, space: Space, arrays: Mapping[str, np.ndarray
         )
     kind = getattr(spec.model, "fitted", object)
     require_fitting(kind, arrays, parameter=sizes.inputs, variable=sizes.fields, point=space.n_points)
+    fitted = spec.model.restore(arrays, sizes)
     return Predictor(
-        spec, spec.model.restore(arrays, sizes), space, manifest.scaling, normalizer, manifest.layer, manifest.floors
+        spec, fitted, space, manifest.scaling, normalizer, manifest.layer, manifest.floors, manifest.limits
     )
 
 
@@ -291,6 +292,7 @@ def _manifest(
         scaling=predictor.scaling,
         layer=predictor.layer,
         floors=predictor.floors,
+        limits=predictor.limits,
         normalizer=NormalizerFacts.model_validate(predictor.normalizer.to_dict()),
         field_scale=None if scale is None else Moments(mean=tuple(scale.mean), std=tuple(scale.std)),
         mesh=MeshFacts(points=surrogate.space.n_points, shape=surrogate.space.topology.shape),

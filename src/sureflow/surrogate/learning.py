@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sureflow.data.enthalpy_limits import EnthalpyLimits
 from sureflow.data.meshes import PHYSICAL
 from sureflow.data.nesting import prolonged
 from sureflow.data.normalize import Normalizer, normalized_fields
@@ -62,7 +63,8 @@ def fit_predictor(
     fitted = model.fit(view, progress, checkpoint)
     # As a loaded model has them: the same arrays give the same bits.
     fitted = model.restore(fitted.arrays(), view.sizes)
-    return Predictor(spec, fitted, space, scaling, normalizer, layer, _floors(view, runs.units, normalizer))
+    floors = _floors(view, runs.units, normalizer)
+    return Predictor(spec, fitted, space, scaling, normalizer, layer, floors, EnthalpyLimits.of(runs))
 
 
 def _coarser(

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
+from sureflow.data.enthalpy_limits import EnthalpyLimits
 from sureflow.data.header import Header
 from sureflow.data.scaling import SCALINGS, Scaling
 from sureflow.data.wall_layer import WallLayer
@@ -83,6 +84,7 @@ class Manifest(Section):
     scaling: Annotated[Scaling, SCALINGS]
     layer: WallLayer | None = None
     floors: tuple[float | None, ...] = ()
+    limits: EnthalpyLimits | None = None
     normalizer: NormalizerFacts
     field_scale: Moments | None
     mesh: MeshFacts

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from sureflow.data.enthalpy_limits import EnthalpyLimits
 from sureflow.data.meshes import PHYSICAL, Geometry, Points
 from sureflow.data.normalize import Normalizer
 from sureflow.data.scaling import Scaling
@@ -32,6 +33,7 @@ class Predictor:
     layer: WallLayer | None = None  # where the model needs it
     # The least scaled value of every field that has one, so that densities and temperatures are positive; () for none.
     floors: tuple[float | None, ...] = ()
+    limits: EnthalpyLimits | None = None  # of temperature and speed, where the runs tell them
 
     @property
     def settings(self) -> ModelSettings:
@@ -49,7 +51,7 @@ class Predictor:
         normalized = self._normalized(conditions, self._coordinates(conditions))
         drawn = self.fitted.samples(*normalized, count, np.random.default_rng(seed))
         scaled = np.asarray(self.normalizer.physical(Predictive(drawn, {})).mean)
-        return self.scaling.inverse(self._lifted(scaled), conditions)
+        return self._limited(self.scaling.inverse(self._lifted(scaled), conditions), conditions)
 
     def novelty(self, conditions: Conditions, training: Float[np.ndarray, "run input"]) -> Float[np.ndarray, " case"]:
         """How new conditions are to the model, which was fitted to runs with the inputs `training`."""
@@ -65,13 +67,21 @@ class Predictor:
         if self.floors:
             quantiles = {level: self._lifted(np.asarray(one)) for level, one in scaled.quantiles.items()}
             scaled = Predictive(self._lifted(np.asarray(scaled.mean)), scaled.parts, quantiles)
-        return self.scaling.physical(scaled, conditions)
+        found = self.scaling.physical(scaled, conditions)
+        if self.limits is None:
+            return found
+        quantiles = {level: self.limits.cut(np.asarray(one), conditions) for level, one in found.quantiles.items()}
+        return Predictive(self._limited(np.asarray(found.mean), conditions), found.parts, quantiles)
 
     def possible(
         self, fields: Float[np.ndarray, "*sample case variable point"], conditions: Conditions
     ) -> Float[np.ndarray, "*sample case variable point"]:
-        """Physical fields with what is below the floors lifted to them."""
-        return self.scaling.inverse(self._lifted(self.scaling.forward(fields, conditions)), conditions)
+        """Physical fields with what is below the floors lifted to them, and within the limits."""
+        lifted = self.scaling.inverse(self._lifted(self.scaling.forward(fields, conditions)), conditions)
+        return self._limited(lifted, conditions)
+
+    def _limited(self, fields: np.ndarray, conditions: Conditions) -> np.ndarray:
+        return fields if self.limits is None else self.limits.kept(fields, conditions)
 
     def _lifted(self, scaled: np.ndarray) -> np.ndarray:
         if not self.floors:

@@ -40,6 +40,9 @@ def promised(surrogate: Surrogate, conditions: Conditions) -> Predictive:
         width = half_width(surrogate, found, conditions, level)
         if width is not None:
             quantiles |= {low: mean - width, high: mean + width}
+    limits = surrogate.predictor.limits
+    if limits is not None:
+        quantiles = {level: limits.cut(end, conditions) for level, end in quantiles.items()}
     return Predictive(found.mean, found.parts, quantiles)
 
 
