@@ -1,5 +1,7 @@
 """Quantities and verdicts of a model against test runs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import kinds_of_runs
 import synthetic
 from sureflow.evaluate.observed import quantity_rows, verdict_rows
 from sureflow.surrogate.learning import learn
+from sureflow.surrogate.numbers import RunNumbers
 from sureflow.surrogate.specification import specification
 
 RUNS = synthetic.runs()
@@ -44,6 +47,20 @@ def test_calibrated_bars_are_judged(surrogate, tests):
     calibrated = surrogate.calibrate(RUNS, folds=True)
     rows = quantity_rows(calibrated, RUNS, tests)
     assert all(0.0 <= row["coverage90"] <= 1.0 for row in rows)
+
+
+def test_numbers_are_judged_beside_what_is_read_off_the_fields(surrogate, tests):
+    train = RUNS.select(np.isin(RUNS.parameters, surrogate.domain.parameters).all(axis=1) & ~tests["in_domain"])
+    numbers = RunNumbers.fit(train, surrogate.number_space, surrogate.observer)
+    assert numbers is not None
+    both = replace(surrogate, numbers=numbers)
+    row = next(row for row in quantity_rows(both, RUNS, tests) if row["quantity"] == "stagnation_pressure")
+    mask = tests["in_domain"]
+    truth = both.observer(RUNS.select(mask).array(), RUNS.parameters[mask])[:, 1]
+    values, std = numbers(both.number_space, RUNS.parameters[mask])["stagnation_pressure"]
+    assert row["number_relative_error"] == pytest.approx(np.abs(values / truth - 1).mean())
+    assert row["number_coverage90"] == pytest.approx((np.abs(values - truth) <= 1.6449 * std).mean())
+    assert row["better"] is None  # nothing says how much the field errs on runs left out
 
 
 def test_runs_without_quantities_have_no_rows():

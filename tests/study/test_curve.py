@@ -6,6 +6,7 @@ import pytest
 import synthetic
 from sureflow.data.store import open_runs
 from sureflow.errors import SureflowError
+from sureflow.study import curve
 from sureflow.study.curve import curve_settings, curve_table
 from sureflow.study.division import StudyRuns
 from sureflow.study.judging import evaluate_model
@@ -34,7 +35,19 @@ def test_a_curve_has_a_point_for_every_number_of_runs(tmp_path):
     table = curve_table(rows)
     assert [(line["model"], line["runs"]) for line in table] == [("interpolation", n) for n in (4, 9, available)]
     assert table[0]["mae in_domain"] > table[-1]["mae in_domain"]
+    whole = next(row for row in rows if (row["region"], row["variable"], row["domain"]) == ("all", "mean", "in_domain"))
+    assert (table[0]["mae in_domain"], table[0]["miscalibration in_domain"]) == (whole["mae"], whole["miscalibration"])
     assert {row["label"] for row in rows} == {"interpolation"}  # one line of the figure
+
+
+def test_models_of_wall_layers_are_compared_where_runs_have_them(tmp_path, monkeypatch):
+    store = synthetic.write_store(tmp_path / "runs.zarr", CONDITIONS)
+    others = ["interpolation", "pod-gp", "pod-deeponet"]
+    assert [one.label for one in curve_settings(store, None, []).models] == others
+    monkeypatch.setattr(curve.WallLayer, "of", lambda runs: "a layer")
+    found = curve_settings(store, None, []).models
+    assert [one.label for one in found] == ["aligned", "shock-aligned", *others]
+    assert {one.label for one in found if one.spec.scaling == "similarity"} == {"aligned", "shock-aligned"}
 
 
 def test_a_store_with_next_to_no_runs_is_refused(tmp_path):

@@ -6,11 +6,15 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, Matern
 
 import synthetic
+from sureflow.data.header import Variable
 from sureflow.data.runs import Runs
+from sureflow.models import InterpolationSettings
 from sureflow.models.pod_gp import WIDE
 from sureflow.surrogate.artifact import load
 from sureflow.surrogate.fit import fit
-from sureflow.surrogate.numbers import NumberProcess
+from sureflow.surrogate.learning import learn
+from sureflow.surrogate.numbers import NumberProcess, RunNumbers
+from sureflow.surrogate.specification import Specification
 
 INPUTS = np.random.default_rng(0).normal(size=(14, 2))
 VALUES = 3.0 + np.sin(INPUTS[:, 0]) + 0.3 * INPUTS[:, 1]
@@ -76,6 +80,53 @@ def test_quantities_stand_beside_their_own_processes(model, tmp_path):
     np.testing.assert_allclose(own, found.stagnation_pressure, rtol=0.05)
     model.save(tmp_path / "model")
     assert load(tmp_path / "model").quantities(mach=21, altitude_km=47).identical(found)
+
+
+def test_what_is_a_constant_times_its_estimate_is_known_everywhere_from_few_runs():
+    """However it varies with the condition, and although half of its range was never seen."""
+    runs = synthetic.runs()
+    header = replace(
+        runs.header,
+        made_by={"mesh": {"body": {"nose_radius": 1.0}}, "wall": {"kind": "isothermal", "temperature": 1500.0}},
+    )
+    known = replace(runs, header=header).select(runs.parameters[:, 0] <= 20)
+    space = learn(known, Specification(InterpolationSettings(), "none")).number_space
+    estimate = space.estimates(["stagnation_heat_flux"], runs.parameters)["stagnation_heat_flux"]
+    assert estimate.max() > 30 * estimate.min()
+    seen = runs.parameters[:, 0] <= 20
+    number = replace(known.header, numbers=(Variable("stagnation_heat_flux", "W/m2"),))
+    known = replace(
+        known, header=number, numbers=1.1 * estimate[seen][:, None] * (1 + 1e-6 * np.arange(seen.sum()))[:, None]
+    )
+    numbers = RunNumbers.fit(known, space, None)
+    assert numbers is not None
+    (facts,) = numbers.facts().values()
+    assert facts.estimated
+    values, std = numbers(space, runs.parameters)["stagnation_heat_flux"]
+    np.testing.assert_allclose(values, 1.1 * estimate, rtol=1e-4)
+    assert (std > 0).all()
+
+
+def test_bars_of_numbers_hold_and_are_never_those_of_the_process_made_smaller():
+    rng = np.random.default_rng(3)
+    parameters = rng.uniform(size=(90, 2))
+    lift = np.sin(4 * parameters[:, 0]) + np.cos(3 * parameters.sum(axis=1)) + 4
+    fields = {"p": lift[:, None] * np.ones((90, 4))}
+    runs = Runs.from_arrays(
+        dict(zip("ab", parameters.T, strict=True)),
+        np.arange(4.0)[:, None],
+        fields,
+        {"lift": "N"},
+        numbers={"lift": lift},
+    )
+    model = fit(runs.select(np.arange(30)), "interpolation", calibrate=False)
+    assert model.numbers is not None
+    assert model.numbers.bars is not None
+    others = runs.parameters[30:]
+    values, std = model.numbers(model.number_space, others)["lift"]
+    own = model.numbers.processes[0](model.number_space.inputs("model", others))[1]
+    assert (std >= own * (1 - 1e-6)).all()
+    assert np.mean(np.abs(values - lift[30:]) <= 1.6449 * std) > 0.75
 
 
 def test_numbers_of_ones_own_runs_need_no_flow_around_a_body():

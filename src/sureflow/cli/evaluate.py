@@ -8,6 +8,8 @@ import typer
 from sureflow.cli.remarks import begin
 from sureflow.errors import SureflowError
 
+QUANTITY = "quantity"
+
 
 def evaluate(
     model: Annotated[Path, typer.Argument(help="Folder of a trained model.")],
@@ -31,7 +33,8 @@ def evaluate(
     a model of the same kind that has not seen it; this is for models that are quick to fit again.
 
     Numbers are in normalized units: physical values minus the mean, divided by the standard deviation of the training
-    runs. With --json there are rows for every domain, region of the flow and variable.
+    runs. Quantities, such as drag, are compared with those of the runs: read off the predicted fields, and learned as numbers.
+    With --json there are rows for every domain, region of the flow and variable, and for every quantity.
     """
     if folds and split is not None:
         raise SureflowError("--folds and --split exclude each other: folds are made of the training runs")
@@ -59,4 +62,7 @@ def evaluate(
             found = evaluate_folds(load(model), open_file(runs), on_fold=on_fold)
     else:
         found = evaluate_surrogate(load(model), open_file(runs), None if split is None else SPLITS[split]())
-    print(json.dumps(found.rows, indent=1, allow_nan=False) if as_json else repr(found))
+    told = [
+        {"domain": row["domain"], "region": QUANTITY, "variable": row.pop(QUANTITY), **row} for row in found.quantities
+    ]
+    print(json.dumps(found.rows + told, indent=1, allow_nan=False) if as_json else repr(found))

@@ -7,7 +7,7 @@ correlations are those of single runs, averaged over the runs, because the point
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from sureflow.data.splits import Split
 from sureflow.errors import SureflowError
 from sureflow.evaluate.held_out import held_out, metric_space
 from sureflow.evaluate.masks import run_masks
+from sureflow.evaluate.observed import quantity_rows
 from sureflow.evaluate.summary import (
     MEAN,
     Domains,
@@ -70,6 +71,7 @@ class Evaluation:
                  A run has a row in each of its domains, except the pooled out_of_domain where it is in another one too.
     curves       domain, region (all, disturbed), variable, expected and observed shares
     histogram    domain, variable, edges (of log10 std) and counts of points
+    quantities   domain, quantity and the keys of `observed.quantity_rows`, where the runs allow it
     explanation  what was tested and what was not
     """
 
@@ -78,6 +80,7 @@ class Evaluation:
     curves: list[Row]
     histogram: list[Row]
     explanation: str = ""
+    quantities: list[Row] = field(default_factory=list)
 
     def table(self, region: str = ALL) -> "pandas.DataFrame":
         """The main numbers by domain and variable, of all points or of one region of the flow."""
@@ -96,7 +99,21 @@ class Evaluation:
             rows = [row for row in self.rows if row["region"] == region and row["variable"] == MEAN]
             shown = [{"domain": row["domain"]} | {HEADINGS[key]: row[key] for key in HEADINGS} for row in rows]
             text += f"{title}\n{to_text(shown)}\n" if shown else ""
+        if self.quantities:
+            rows = [_quantity_row(row) for row in self.quantities]
+            text += f"quantities, mean relative errors; * errs less on training runs left out\n{to_text(rows)}\n"
         return f"{text}Normalized units, mean over {', '.join(dict.fromkeys(variables))}. {self.explanation}".rstrip()
+
+
+def _quantity_row(row: Row) -> Row:
+    """As a reader sees it: read off the field, and learned as a number; a star marks who errs less on runs left out."""
+    told = {"domain": row["domain"], "quantity": row["quantity"]}
+    for way, prefix, name in (("field", "", "field"), ("number", "number_", "gp")):
+        error, share = row.get(f"{prefix}relative_error"), row.get(f"{prefix}coverage90")
+        star = " *" if row.get("better") == name else ""
+        told[f"{way}: error"] = None if error is None else f"{error:.2%}{star}"
+        told[f"{way}: 90 % covers"] = None if share is None else f"{share:.0%}"
+    return told
 
 
 def evaluate_surrogate(surrogate: Surrogate, runs: Runs, split: Split | None = None) -> Evaluation:
@@ -117,7 +134,8 @@ def evaluate_surrogate(surrogate: Surrogate, runs: Runs, split: Split | None = N
     tested = held_out(runs, surrogate, split)
     space = metric_space(runs, tested, surrogate)
     found = evaluate(lambda conditions: promised(surrogate, conditions), runs, tested.test, space)
-    return replace(found, explanation=f"{tested.explanation()} {counted_intervals(surrogate)}".rstrip())
+    told = f"{tested.explanation()} {counted_intervals(surrogate)}".rstrip()
+    return replace(found, explanation=told, quantities=quantity_rows(surrogate, runs, tested.test))
 
 
 def evaluate(

@@ -11,6 +11,7 @@ from sureflow.surrogate.model import Surrogate
 from sureflow.uq.domain import Trust
 
 Domains = Mapping[str, Bool[np.ndarray, " case"]]
+Values = Float[np.ndarray, " case"]
 
 NORMAL_90 = 1.6449  # standard deviations on either side that hold 90 % of a normal distribution
 
@@ -18,40 +19,47 @@ NORMAL_90 = 1.6449  # standard deviations on either side that hold 90 % of a nor
 def quantity_rows(surrogate: Surrogate, runs: Runs, tests: Domains) -> list[Row]:
     """By domain and quantity: mean and largest relative error over the runs, and the share inside 90 % intervals.
 
-    Bars are those of a calibrated model; nothing is said of others. The truth is read off the run on its own mesh.
+    First of what is read off the fields, whose bars are those of a calibrated model, and of others none; then, in keys that
+    begin with `number_`, of the quantity's own process, where the model has one. `better` says which of the two errs less on
+    training runs left out. The truth is read off the run on its own mesh.
     """
     observer = surrogate.observer
     tested = np.flatnonzero(np.logical_or.reduce(list(tests.values())))
     if observer is None or not len(tested):
         return []
     conditions = runs.parameters[tested]
-    values, std = _observed(surrogate, conditions)
     truth = np.concatenate(
         [
             observer(np.asarray(runs.fields[int(case)], float)[None], runs.parameters[[case]], [runs.geometry_of(case)])
             for case in tested.tolist()
         ]
     )
-    error = np.abs(values - truth)
-    relative = error / np.abs(truth)
-    inside = None if std is None else error <= NORMAL_90 * std
+    values, std = _observed(surrogate, conditions)
+    numbers = {} if surrogate.numbers is None else surrogate.numbers(surrogate.number_space, conditions)
     rows = []
     for domain, mask in tests.items():
         chosen = mask[tested]
         for column, quantity in enumerate(observer.quantities):
-            found, known = relative[chosen, column], inside is not None and np.isfinite(std[chosen, column]).all()  # type: ignore[index]
-            rows.append(
-                {
-                    "domain": domain,
-                    "quantity": quantity.name,
-                    "unit": quantity.unit,
-                    "n_runs": int(chosen.sum()),
-                    "relative_error": _number(found.mean()),
-                    "largest_relative_error": _number(found.max()),
-                    "coverage90": float(inside[chosen, column].mean()) if known else None,  # type: ignore[index]
-                }
-            )
+            true, bars = truth[chosen, column], None if std is None else std[chosen, column]
+            row = {"domain": domain, "quantity": quantity.name, "unit": quantity.unit, "n_runs": int(chosen.sum())}
+            row |= _judged(values[chosen, column], bars, true)
+            if quantity.name in numbers:
+                own = _judged(*(array[chosen] for array in numbers[quantity.name]), true)
+                row |= {f"number_{key}": value for key, value in own.items()}
+                row["better"] = surrogate.better_way(quantity.name)
+            rows.append(row)
     return rows
+
+
+def _judged(values: Values, std: Values | None, truth: Values) -> Row:
+    """Errors of one quantity over some runs, and the share of them within their bars."""
+    error = np.abs(values - truth)
+    relative, known = error / np.abs(truth), std is not None and bool(np.isfinite(std).all())
+    return {
+        "relative_error": _number(relative.mean()),
+        "largest_relative_error": _number(relative.max()),
+        "coverage90": float((error <= NORMAL_90 * std).mean()) if known else None,
+    }
 
 
 def _observed(surrogate: Surrogate, conditions: Float[np.ndarray, "case parameter"]):

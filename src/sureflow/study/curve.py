@@ -4,13 +4,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sureflow.data.runs import Runs
+from sureflow.data.scaling import SimilarityScaling
 from sureflow.data.splits import SPLITS, RandomRuns, Split
+from sureflow.data.wall_layer import WallLayer
 from sureflow.errors import SureflowError
 from sureflow.evaluate.results import Row
 from sureflow.importers import open_file
 from sureflow.models.contract import MODELS
 from sureflow.study.agenda import Entry, StudySettings
 
+USUAL = ("aligned", "shock-aligned", "interpolation", "pod-gp", "pod-deeponet")
 TEST_SHARE = 0.2  # of the runs, where no split is given
 
 
@@ -20,16 +24,26 @@ def curve_models() -> list[str]:
     return [name for name, can in every.items() if can.refits_quickly and not can.needs_levels]
 
 
-def curve_settings(store: Path, models: Sequence[str], sizes: Sequence[int], split: str | None = None) -> StudySettings:
+def usual_models(runs: Runs) -> list[str]:
+    """Those that are compared if none are named."""
+    layers = WallLayer.of(runs) is not None
+    return [name for name in USUAL if layers or not MODELS[name]().capabilities.needs_wall_layer]
+
+
+def curve_settings(
+    store: Path, models: Sequence[str] | None, sizes: Sequence[int], split: str | None = None
+) -> StudySettings:
     """The study that draws the curve: every model on so many space-filling runs of the training set, and on all of them.
 
-    `split` is the kind of one that is registered; without it, a share of the runs is drawn for testing.
+    Without `models`, the usual ones. `split` is the kind of one that is registered; without it, a share of the runs is drawn
+    for testing.
     """
-    unknown = next((name for name in models if name not in curve_models()), None)
+    unknown = next((name for name in models or () if name not in curve_models()), None)
     if unknown is not None:
         raise SureflowError(f"models: {unknown!r} is not one of {', '.join(curve_models())}")
     runs = open_file(store)
     runs.require_trainable()
+    models = usual_models(runs) if models is None else models
     divided: Split = RandomRuns(max(1, round(TEST_SHARE * len(runs)))) if split is None else SPLITS[split]()
     available = int(divided(runs).train.sum())
     used = sorted({*(size for size in sizes if size < available), available})
@@ -41,20 +55,19 @@ def curve_settings(store: Path, models: Sequence[str], sizes: Sequence[int], spl
 
 def _entry(model: str, size: int, available: int) -> Entry:
     values: dict[str, Any] = {"label": model, "model": {"name": model}, "calibrate": True}
+    if MODELS[model]().capabilities.needs_wall_layer:
+        values["scaling"] = SimilarityScaling.name
     if size < available:
         values |= {"label": f"{model}-{size}", "series": model, "runs": size}
     return Entry.model_validate(values)
 
 
 def curve_table(rows: Sequence[Row]) -> list[Row]:
-    """A row for every model and number of runs: MAE by domain, and miscalibration of the disturbed flow."""
+    """A row for every model and number of runs: MAE and miscalibration area by domain, over all points."""
     table: dict[tuple[str, int], Row] = {}
     for row in rows:
-        if row["variable"] != "mean":
+        if row["variable"] != "mean" or row["region"] != "all":
             continue
         line = table.setdefault((row["model"], row["runs"]), {"model": row["model"], "runs": row["runs"]})
-        if row["region"] == "all":
-            line[f"mae {row['domain']}"] = row["mae"]
-        elif row["region"] == "disturbed" and row["domain"] in ("in_domain", "out_of_domain"):
-            line[f"miscalibration {row['domain']}"] = row["miscalibration"]
+        line |= {f"mae {row['domain']}": row["mae"], f"miscalibration {row['domain']}": row["miscalibration"]}
     return list(table.values())

@@ -7,6 +7,7 @@ new ones in one step, and what it no longer names is removed last.
 import importlib.metadata
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -144,12 +145,23 @@ def _load(folder: Path, content: dict[str, Any]) -> Surrogate:
             data_checksum=manifest.data_checksum,
             calibration=_load_bars(manifest, folder),
             mesh_error=_load_mesh_error(manifest.mesh_error, folder),
-            numbers=RunNumbers.restore(manifest.numbers, groups["numbers"]) if manifest.numbers else None,
+            numbers=_numbers(manifest, groups),
             comparison=manifest.comparison,
             stored=StoredFile(path, manifest.weights.checksum),
         )
     except KeyError as error:
         raise SureflowError(f"{path} is damaged: it lacks {error.args[0]!r}") from None
+
+
+def _numbers(manifest: Manifest, groups: Mapping[str, Mapping[str, np.ndarray]]) -> RunNumbers | None:
+    if not manifest.numbers:
+        return None
+    found, bars = RunNumbers.restore(manifest.numbers, groups["numbers"]), manifest.number_bars
+    if bars is None:
+        return found
+    arrays = groups["number_bars"]
+    require_fitting(Calibration, arrays, taught=len(bars.taught), variable=len(manifest.numbers), point=1)
+    return replace(found, bars=Calibration.restore(bars, arrays))
 
 
 def grouped(tensors: Mapping[str, np.ndarray], source: Path) -> dict[str, dict[str, np.ndarray]]:
@@ -208,6 +220,8 @@ def _keep_weights(surrogate: Surrogate, folder: Path) -> ArrayFile:
     arrays |= {f"space.{name}": array for name, array in surrogate.space.arrays().items()}
     if surrogate.numbers is not None:
         arrays |= {f"numbers.{name}": array for name, array in surrogate.numbers.arrays().items()}
+        bars = surrogate.numbers.bars
+        arrays |= {} if bars is None else {f"number_bars.{name}": array for name, array in bars.arrays().items()}
     return _keep(ARRAYS, arrays | {"training.parameters": surrogate.domain.parameters}, folder)
 
 
@@ -283,7 +297,7 @@ def _load_mesh_error(stored: MeshErrorFile | None, folder: Path) -> MeshError | 
 def _manifest(
     surrogate: Surrogate, weights: ArrayFile, bars: BarFacts | None, mesh_error: MeshErrorFile | None
 ) -> Manifest:
-    predictor, scale = surrogate.predictor, surrogate.field_scale
+    predictor, scale, numbers = surrogate.predictor, surrogate.field_scale, surrogate.numbers
     return Manifest(
         schema=SCHEMA,
         schema_version=SCHEMA_VERSION,
@@ -300,7 +314,8 @@ def _manifest(
         weights=weights,
         calibration=bars,
         mesh_error=mesh_error,
-        numbers=tuple(surrogate.numbers.facts().values()) if surrogate.numbers else (),
+        numbers=tuple(numbers.facts().values()) if numbers else (),
+        number_bars=numbers.bars.facts() if numbers and numbers.bars else None,
         comparison=tuple(dict(row) for row in surrogate.comparison),
         network_axis=_network_axis() if predictor.settings.capabilities.resumes else None,
         versions={package: importlib.metadata.version(package) for package in VERSIONED},

@@ -86,5 +86,5 @@ def make_surrogate(
     # A model is the same bits whenever it is made: times are for who listens.
     timeless = tuple({key: value for key, value in row.items() if key != "seconds"} for row in rows)
     surrogate = learn(runs, spec, folder=folder, progress=listener.epoch)
-    numbers = RunNumbers.fit(runs, surrogate.predictor, surrogate.observer)
+    numbers = RunNumbers.fit(runs, surrogate.number_space, surrogate.observer)
     return replace(surrogate, comparison=timeless, numbers=numbers)

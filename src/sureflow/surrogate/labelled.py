@@ -168,12 +168,11 @@ def _own_processes(surrogate: Surrogate, place: Place, read_off: set[str]) -> di
     if surrogate.numbers is None:
         return {}
     facts, columns = surrogate.numbers.facts(), {}
-    for name, (values, std) in surrogate.numbers(surrogate.predictor, place.conditions).items():
+    for name, (values, std) in surrogate.numbers(surrogate.number_space, place.conditions).items():
         own = f"{name}_gp" if name in read_off else name
         explained = {"units": facts[name].unit, "relative_error": facts[name].error}
-        error = surrogate.quantity_error(name) if name in read_off else None
-        if error is not None:
-            explained |= {"better": "gp" if facts[name].error < error else "field", "relative_error_field": error}
+        if name in read_off and surrogate.better_way(name) is not None:
+            explained |= {"better": surrogate.better_way(name), "relative_error_field": surrogate.quantity_error(name)}
         columns |= {own: ("case", values, explained), f"{own}_std": ("case", std, {"units": facts[name].unit})}
     return columns
 

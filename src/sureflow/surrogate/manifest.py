@@ -93,6 +93,7 @@ class Manifest(Section):
     calibration: BarFacts | None = None
     mesh_error: MeshErrorFile | None = None
     numbers: tuple[NumberFacts, ...] = ()
+    number_bars: CalibrationFacts | None = None
     comparison: tuple[dict[str, Any], ...] = ()
     network_axis: str | None = None  # of models that train by epochs
     versions: dict[str, str]

@@ -24,6 +24,7 @@ from sureflow.models.contract import ModelSettings
 from sureflow.predictive import Predictive
 from sureflow.runtime import one_blas_thread
 from sureflow.surrogate.declared_observer import DeclaredObserver
+from sureflow.surrogate.number_space import NumberSpace
 from sureflow.surrogate.numbers import RunNumbers
 from sureflow.surrogate.observe import Observer
 from sureflow.surrogate.predictor import Conditions, Predictor
@@ -131,6 +132,11 @@ class Surrogate:
         """The same, reaching as far as calibration could teach."""
         domain = self.seen_domain
         return replace(domain, reach=self.calibration.fields.reach) if self.calibration else domain
+
+    @cached_property
+    def number_space(self) -> NumberSpace:
+        """What its numbers are learned over."""
+        return NumberSpace.of(self.header, self.predictor, self.domain)
 
     @property
     def calibrated_with(self) -> Conditions:
@@ -279,6 +285,13 @@ class Surrogate:
             return None
         names = [quantity.name for quantity in self.observer.quantities]
         return float(self.calibration.quantities.scale[names.index(name), 0])  # at the novelty of a run left out
+
+    def better_way(self, name: str) -> str | None:
+        """Whether a quantity errs less on runs left out if it is read off the `field`, or as a number by its process (`gp`)."""
+        field = self.quantity_error(name)
+        if field is None or self.numbers is None or name not in self.numbers.facts():
+            return None
+        return "gp" if self.numbers.facts()[name].error < field else "field"
 
     def surface(self, *, extrapolate: bool = False, **parameters: ArrayLike) -> "xarray.Dataset":
         """Pressure, heat flux and shear along the body at one condition or several, each with its standard deviation.

@@ -1,21 +1,34 @@
-"""Numbers of a run, such as drag or heat flux, each with a Gaussian process of its own beside what is read off the fields."""
+"""Numbers of a run, such as drag or heat flux, each with a Gaussian process of its own beside what is read off the fields.
+
+Where gas, free stream, wall and body are known, hand calculations (`sureflow.physics.estimates`) tell most of how a number
+varies. What is left, the number over its estimate, hardly varies with the numbers of similarity: few runs tell it, and it may be
+carried beyond them. Whether that or the number itself is learned is decided by leaving runs out.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 from jaxtyping import Float
 
 from sureflow.data.runs import Runs
-from sureflow.models.contract import View, varying
+from sureflow.models.contract import Groups, View, varying
 from sureflow.models.pod_gp import PodGP, PodGPSettings
+from sureflow.predictive import Predictive
 from sureflow.runtime import on_all_cores
 from sureflow.surrogate.declared_observer import DeclaredObserver
+from sureflow.surrogate.number_space import InputKind, NumberSpace
 from sureflow.surrogate.observe import Observer
-from sureflow.surrogate.predictor import Conditions, Predictor
+from sureflow.surrogate.predictor import Conditions
+from sureflow.uq.bars import Calibration
+from sureflow.uq.domain import TrainingDomain
+from sureflow.uq.fit_bars import FEWEST_HELD_OUT, fit_calibration
+from sureflow.uq.folds import Fold, HeldOutRuns
 from sureflow.validation import Section
 
+TINY = 1e-300
 # Positive numbers that vary by more than this factor are learned as logarithms.
 WIDE = 3.0
 # What a run of our solver says of its computation and its mesh is nothing about the flow; and what follows from the condition
@@ -35,34 +48,45 @@ class NumberFacts(Section):
     shift: float
     scale: float
     error: float
+    inputs: InputKind = "model"
+    estimated: bool = False  # learned is what the number is of its estimate
 
 
 @dataclass(frozen=True)
 class NumberProcess:
-    """One number over the model's inputs: a Gaussian process of the number, or of its logarithm."""
+    """One number over the conditions: a Gaussian process of the number, or of its logarithm."""
 
     facts: NumberFacts
     process: PodGP
 
     @classmethod
-    def fit(cls, name: str, unit: str, inputs: np.ndarray, values: Float[np.ndarray, " run"]) -> Self:
+    def fit(
+        cls, name: str, unit: str, inputs: np.ndarray, values: Float[np.ndarray, " run"], kind: InputKind = "model"
+    ) -> Self:
         """With the error of every run left out in closed form, all else that was learned unchanged."""
         logarithmic = bool(values.min() > 0 and values.max() > WIDE * values.min())
         learned = np.log(values) if logarithmic else values
         shift, scale = float(learned.mean()), float(learned.std()) or 1.0
         fields = ((learned - shift) / scale)[:, None, None]
         process = PodGPSettings(modes=1).fit(View(inputs, fields, np.zeros((1, 0)), (name,)))
-        facts = NumberFacts(name=name, unit=unit, logarithmic=logarithmic, shift=shift, scale=scale, error=0.0)
+        facts = NumberFacts(
+            name=name, unit=unit, logarithmic=logarithmic, shift=shift, scale=scale, error=0.0, inputs=kind
+        )
         fitted = cls(facts, process)
-        left_out = process.leave_out([np.array([run]) for run in range(len(values))]).predictive
-        missed = fitted.physical(np.asarray(left_out.mean)[:, 0, 0]) - values
+        missed = fitted.left_out([np.array([run]) for run in range(len(values))])[0] - values
         size = np.sqrt(np.mean(values**2)) or 1.0
         error = np.sqrt(np.mean((missed / np.where(values != 0, values, size)) ** 2))
         return replace(fitted, facts=facts.model_copy(update={"error": float(error)}))
 
     def __call__(self, inputs: np.ndarray) -> tuple[Float[np.ndarray, " case"], Float[np.ndarray, " case"]]:
-        """Values and standard deviations at conditions."""
-        found = self.process.predict(inputs, np.zeros((1, 0)))
+        """Values and standard deviations at conditions, of what is learned."""
+        return self._told(self.process.predict(inputs, np.zeros((1, 0))))
+
+    def left_out(self, groups: Groups) -> tuple[Float[np.ndarray, " case"], Float[np.ndarray, " case"]]:
+        """The same at runs, group by group, from the processes of the others."""
+        return self._told(self.process.leave_out(groups).predictive)
+
+    def _told(self, found: Predictive) -> tuple[Float[np.ndarray, " case"], Float[np.ndarray, " case"]]:
         std = found.std
         assert std is not None
         values = self.physical(np.asarray(found.mean)[:, 0, 0])
@@ -73,24 +97,48 @@ class NumberProcess:
         values = self.facts.shift + self.facts.scale * normalized
         return np.exp(values) if self.facts.logarithmic else values
 
+    @cached_property
+    def learned(self) -> Float[np.ndarray, " run"]:
+        """What was learned, at the runs."""
+        process = self.process
+        return self.physical(process.mean[0, 0] + process.scale[0] * process.modes[0, 0, 0] * process.coefficients[0])
+
 
 @dataclass(frozen=True)
 class RunNumbers:
-    """The processes of all numbers, by name."""
+    """The processes of all numbers, by name; and their bars, from what they miss at runs and at sides that are left out."""
 
     processes: tuple[NumberProcess, ...]
+    bars: Calibration | None = None
 
     @classmethod
-    def fit(cls, runs: Runs, predictor: Predictor, observer: Observer | DeclaredObserver | None) -> "RunNumbers | None":
+    def fit(cls, runs: Runs, space: NumberSpace, observer: Observer | DeclaredObserver | None) -> "RunNumbers | None":
         """Of what the observer reads off the runs' own fields, and of what the store keeps of them; None of nothing."""
-        inputs, known = predictor.inputs(runs.parameters), _known(runs, observer)
-        if not known or len(runs) < int(varying(inputs).sum()) + 2:
+        inputs, known = {kind: space.inputs(kind, runs.parameters) for kind in space.kinds}, _known(runs, observer)
+        if not known or len(runs) < max(int(varying(one).sum()) for one in inputs.values()) + 2:
             return None
-        return cls(tuple(on_all_cores(lambda one: NumberProcess.fit(*one[0], inputs, one[1]), known.items())))
+        estimates = space.estimates([name for name, _ in known], runs.parameters)
+        one_signed = {name: one for name, one in estimates.items() if (one > 0).all() or (one < 0).all()}
 
-    def __call__(self, predictor: Predictor, conditions: Conditions) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        inputs = predictor.inputs(conditions)
-        return {one.facts.name: one(inputs) for one in self.processes}
+        def best(one: tuple[tuple[str, str], Float[np.ndarray, " run"]]) -> NumberProcess:
+            return _best_way(*one[0], one[1], one_signed.get(one[0][0]), inputs, space.sides)
+
+        processes = tuple(on_all_cores(best, known.items()))
+        return cls(processes, _fit_bars(processes, space))
+
+    def __call__(self, space: NumberSpace, conditions: Conditions) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Values and standard deviations at conditions, by name."""
+        inputs = {kind: space.inputs(kind, conditions) for kind in {one.facts.inputs for one in self.processes}}
+        found = [one(inputs[one.facts.inputs]) for one in self.processes]
+        values, std = (np.stack(rows, axis=1) for rows in zip(*found, strict=True))
+        if self.bars is not None:
+            beyond, size = space.domain.beyond(conditions), np.maximum(np.abs(values), TINY)
+            own = (std / size)[:, :, None]
+            std = size * self.bars.std(own, np.ones(len(values)), beyond, lambda bars: bars)[:, :, 0]
+        estimates = space.estimates([one.facts.name for one in self.processes if one.facts.estimated], conditions)
+        units = [estimates.get(one.facts.name, np.ones(len(values))) for one in self.processes]
+        rows = zip(self.processes, units, values.T, std.T, strict=True)
+        return {one.facts.name: (unit * value, np.abs(unit) * bar) for one, unit, value, bar in rows}
 
     def facts(self) -> dict[str, NumberFacts]:
         return {one.facts.name: one.facts for one in self.processes}
@@ -101,11 +149,91 @@ class RunNumbers:
 
     @classmethod
     def restore(cls, facts: Sequence[NumberFacts], arrays: Mapping[str, np.ndarray]) -> Self:
+        """The processes from what `arrays` gave and a manifest says, without bars."""
+
         def process(name: str) -> PodGP:
             own = {key.removeprefix(f"{name}."): values for key, values in arrays.items() if key.startswith(f"{name}.")}
             return PodGP.from_arrays({key: np.array(values) for key, values in own.items()})
 
         return cls(tuple(NumberProcess(one, process(one.name)) for one in facts))
+
+
+def _best_way(
+    name: str,
+    unit: str,
+    values: Float[np.ndarray, " run"],
+    estimate: Float[np.ndarray, " run"] | None,
+    inputs: Mapping[InputKind, np.ndarray],
+    sides: Mapping[int, Sequence[Fold]],
+) -> NumberProcess:
+    """The process of the number over the usual inputs, or one of its share of an estimate over any of them.
+
+    Whichever errs less on runs left out, one at a time and side by side: the product of both errors is least.
+    """
+    usual = next(iter(inputs))
+    tried = [NumberProcess.fit(name, unit, inputs[usual], values, usual)]
+    for kind, columns in inputs.items():
+        if estimate is not None:
+            share = NumberProcess.fit(name, unit, columns, values / estimate, kind)
+            tried.append(replace(share, facts=share.facts.model_copy(update={"estimated": True})))
+        elif kind != usual:
+            tried.append(NumberProcess.fit(name, unit, columns, values, kind))
+    groups = [np.flatnonzero(fold.left_out) for folds in sides.values() for fold in folds]
+
+    def score(process: NumberProcess) -> float:
+        if not groups:
+            return process.facts.error
+        missed = process.left_out(groups)[0] - process.learned[np.concatenate(groups)]
+        return process.facts.error * float(
+            np.sqrt(np.mean((missed / _size(process.learned)[np.concatenate(groups)]) ** 2))
+        )
+
+    return min(tried, key=score)
+
+
+def _size(values: Float[np.ndarray, " run"]) -> Float[np.ndarray, " run"]:
+    """What errors are divided by: the values, or their typical size where they are zero."""
+    return np.where(values != 0, np.abs(values), np.sqrt(np.mean(values**2)) or 1.0)
+
+
+def _fit_bars(processes: Sequence[NumberProcess], space: NumberSpace) -> Calibration | None:
+    """From errors over the processes' own bars, at runs left out one at a time and at sides left out."""
+    everyone = [Fold(one) for one in np.eye(len(space.domain.parameters), dtype=bool)]
+    if len(everyone) < FEWEST_HELD_OUT:
+        return None
+    held_out = _held_out(processes, space.domain, everyone)
+    sides = ((side, _held_out(processes, space.domain, folds)) for side, folds in space.sides.items())
+    fitted = fit_calibration(held_out, sides, exact=False, steepest=0.0)
+    # What is left out in closed form keeps the lengths that it helped to find, which flatters: bars never shrink, and few
+    # runs leave few degrees of freedom.
+    n_runs, n_learned = len(everyone), 1 + 2 * min(one.process.inputs.shape[1] for one in processes)
+    few = np.float32(np.sqrt(n_runs / max(n_runs - n_learned, 1)))
+    return replace(fitted, scale=few * np.maximum(fitted.scale, 1.0), sides=np.maximum(fitted.sides, 1.0))
+
+
+def _held_out(processes: Sequence[NumberProcess], domain: TrainingDomain, folds: Sequence[Fold]) -> HeldOutRuns:
+    """Relative errors and bars of all numbers at the runs of folds."""
+    groups = [np.flatnonzero(fold.left_out) for fold in folds]
+    runs = np.concatenate(groups)
+    errors, bars = [], []
+    for one in processes:
+        values, std = one.left_out(groups)
+        size = np.maximum(np.abs(values), TINY)
+        errors.append((values - one.learned[runs]) / size)
+        bars.append(std / size)
+    boxes = [replace(domain, parameters=domain.parameters[~fold.left_out]) for fold in folds]
+    beyond = [
+        box.beyond(domain.parameters[group]) * np.repeat(box.width / domain.width, 2)
+        for box, group in zip(boxes, groups, strict=True)
+    ]
+    return HeldOutRuns(
+        error=tuple(np.array(errors).T[:, :, None]),
+        std=tuple(np.array(bars).T[:, :, None]),
+        run=runs,
+        novelty=np.ones(len(runs)),
+        beyond=np.concatenate(beyond),
+        quantity_error=np.empty((len(runs), 0)),
+    )
 
 
 def _known(

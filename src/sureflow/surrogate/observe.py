@@ -1,6 +1,6 @@
 """Quantities of interest: the solver's own functions, applied to predicted fields and to samples of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -10,8 +10,9 @@ from jaxtyping import Float
 from sureflow.data.header import Header
 from sureflow.data.meshes import Geometry
 from sureflow.physics import quantities as physics
+from sureflow.physics.estimates import ESTIMATES, BluntFlow
 from sureflow.physics.free_stream import FreeStream
-from sureflow.physics.gases import Gas
+from sureflow.physics.gases import Gas, PerfectGas
 from sureflow.physics.quantities import FlowField
 from sureflow.physics.wall import WALL_KINDS, Wall
 from sureflow.surrogate.space import Space
@@ -149,6 +150,18 @@ class Observer:
         x, arc = np.moveaxis(np.array(places), 1, 0)
         return x, arc
 
+    def estimates(self, names: Iterable[str], conditions: Conditions) -> dict[str, Float[np.ndarray, " case"]]:
+        """What hand calculations say of some numbers, without any field: of those for which there is one, in a perfect gas."""
+        known, streams = [name for name in names if name in ESTIMATES], self.header.free_streams(conditions)
+        if not isinstance(self.gas, PerfectGas) or self.wall is None or streams is None or not known:
+            return {}
+        rows = []
+        for condition, stream in zip(conditions, streams, strict=True):
+            node_x, node_r = (nodes[0] for nodes in self._nodes(self.space.at(condition)))
+            flow = BluntFlow(node_x, node_r, self.gas, stream, self.wall.at(condition), nose_radius(node_x, node_r))
+            rows.append([ESTIMATES[name](flow) for name in known])
+        return dict(zip(known, np.array(rows).reshape(len(conditions), -1).T, strict=True))
+
     def _flows(self, fields: Fields, conditions: Conditions, geometries: Sequence[Geometry] | None = None):
         streams = self.header.free_streams(conditions)
         assert streams is not None
@@ -164,12 +177,10 @@ class Observer:
         geometry: Geometry,
     ) -> FlowField:
         node_x, node_r = self._nodes(geometry)
-        # The nose is a sphere through the axis: x^2 + r^2 = 2 R x at the wall.
-        x, r = node_x[0, 1] - node_x[0, 0], node_r[0, 1]
-        nose_radius = float((x**2 + r**2) / (2.0 * x))
         fields = np.asarray(run, float).reshape(-1, *self._shape)
         wall = Wall("slip") if self.wall is None else self.wall.at(condition)
-        return FlowField(node_x, node_r, fields, self.gas, free_stream, wall, nose_radius)
+        radius = nose_radius(node_x[0], node_r[0])
+        return FlowField(node_x, node_r, fields, self.gas, free_stream, wall, radius)
 
     @property
     def _shape(self) -> tuple[int, ...]:
@@ -178,3 +189,9 @@ class Observer:
 
     def _nodes(self, geometry: Geometry) -> tuple[np.ndarray, np.ndarray]:
         return geometry.grid(0, self._shape), geometry.grid(1, self._shape)
+
+
+def nose_radius(node_x: Float[np.ndarray, " node"], node_r: Float[np.ndarray, " node"]) -> float:
+    """Of a nose that is a sphere through the axis: x^2 + r^2 = 2 R x at the wall."""
+    x, r = node_x[1] - node_x[0], node_r[1]
+    return float((x**2 + r**2) / (2.0 * x))
