@@ -247,7 +247,7 @@ def main() -> None:
         for study in SIZES:
             store = getattr(args, study)
             for size in () if store is None else map(int, args.sizes.split(",")) if args.sizes else SIZES[study]:
-                text += table(sf.open_runs(store), study, size, args, rows, Path(folder))
+                text += table(sf.open_runs(str(store)), study, size, args, rows, Path(folder))
                 if args.output and OURS in args.methods.split(","):
                     write_atomically(args.output, ("\n".join(text).rstrip() + "\n").encode())
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import synthetic
 from sureflow.data.enthalpy_limits import HEATED, MARGIN, EnthalpyLimits
 from sureflow.data.runs import Runs
+from sureflow.data.sources import ArrayFields
 from sureflow.data.streams import Flight
 
 CP = Flight().cp
@@ -74,7 +75,7 @@ def test_runs_that_something_else_heats_have_none():
     hottest, _ = limits.at(runs.parameters)
     burning = runs.array().copy()
     burning[0, 3, 0] = (1 + 2 * HEATED) * hottest[0]
-    assert EnthalpyLimits.of(replace(runs, fields=burning)) is None
+    assert EnthalpyLimits.of(replace(runs, fields=ArrayFields(burning))) is None
 
 
 def test_fields_of_other_names_have_none():

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float
 
 from sureflow.data.runs import Runs
 from sureflow.evaluate.summary import Row
+from sureflow.surrogate.both_ways import both_ways
 from sureflow.surrogate.model import Surrogate
 from sureflow.uq.domain import Trust
 
@@ -34,8 +35,12 @@ def quantity_rows(surrogate: Surrogate, runs: Runs, tests: Domains) -> list[Row]
             for case in tested.tolist()
         ]
     )
-    values, std = _observed(surrogate, conditions)
-    numbers = {} if surrogate.numbers is None else surrogate.numbers(surrogate.number_space, conditions)
+    if surrogate.calibration is not None and surrogate.calibration.quantities is not None:
+        values, std, numbers = both_ways(surrogate, conditions)
+        assert values is not None
+    else:
+        values, std = observer(np.asarray(surrogate.raw_predictive(conditions).mean), conditions), None
+        numbers = {} if surrogate.numbers is None else surrogate.numbers(surrogate.number_space, conditions)
     rows = []
     for domain, mask in tests.items():
         chosen = mask[tested]
@@ -44,7 +49,8 @@ def quantity_rows(surrogate: Surrogate, runs: Runs, tests: Domains) -> list[Row]
             row = {"domain": domain, "quantity": quantity.name, "unit": quantity.unit, "n_runs": int(chosen.sum())}
             row |= _judged(values[chosen, column], bars, true)
             if quantity.name in numbers:
-                own = _judged(*(array[chosen] for array in numbers[quantity.name]), true)
+                number, bar = numbers[quantity.name]
+                own = _judged(number[chosen], bar[chosen], true)
                 row |= {f"number_{key}": value for key, value in own.items()}
                 row["better"] = surrogate.better_way(quantity.name)
             rows.append(row)
@@ -54,21 +60,12 @@ def quantity_rows(surrogate: Surrogate, runs: Runs, tests: Domains) -> list[Row]
 def _judged(values: Values, std: Values | None, truth: Values) -> Row:
     """Errors of one quantity over some runs, and the share of them within their bars."""
     error = np.abs(values - truth)
-    relative, known = error / np.abs(truth), std is not None and bool(np.isfinite(std).all())
+    relative = error / np.abs(truth)
     return {
         "relative_error": _number(relative.mean()),
         "largest_relative_error": _number(relative.max()),
-        "coverage90": float((error <= NORMAL_90 * std).mean()) if known else None,
+        "coverage90": None if std is None or not np.isfinite(std).all() else float((error <= NORMAL_90 * std).mean()),
     }
-
-
-def _observed(surrogate: Surrogate, conditions: Float[np.ndarray, "case parameter"]):
-    """Quantities, and their bars where calibration gave them."""
-    observer = surrogate.observer
-    assert observer is not None
-    if surrogate.calibration is not None and surrogate.calibration.quantities is not None:
-        return surrogate.observed(observer, conditions)
-    return observer(np.asarray(surrogate.raw_predictive(conditions).mean), conditions), None
 
 
 def _number(value: np.floating) -> float | None:

@@ -11,6 +11,7 @@ import xarray
 
 from sureflow.errors import SureflowError
 from sureflow.serve.gathering import Gathering, Result
+from sureflow.surrogate.both_ways import both_ways
 from sureflow.surrogate.labelled import labelled_arrays, prediction_arrays, worth
 from sureflow.surrogate.model import Answer, Surrogate
 
@@ -159,5 +160,6 @@ class ServedModel:
         if observer is None:
             return None
         with np.errstate(all="ignore"):
-            values, std = self.surrogate.observed(observer, conditions, answer)
+            values, std, _ = both_ways(self.surrogate, conditions, answer)
+        assert values is not None
         return list(zip(values, np.full_like(values, np.nan) if std is None else std, strict=True))

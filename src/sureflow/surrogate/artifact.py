@@ -37,7 +37,7 @@ from sureflow.surrogate.manifest import (
 from sureflow.surrogate.model import StoredFile, Surrogate, domain_of
 from sureflow.surrogate.model_folder import CHECKPOINT, alone_in, settle, stage
 from sureflow.surrogate.numbers import RunNumbers
-from sureflow.surrogate.observe import QUANTITIES, known_quantities
+from sureflow.surrogate.observe import ALONG_BODY, QUANTITIES, known_quantities
 from sureflow.surrogate.predictor import Predictor
 from sureflow.surrogate.space import Space
 from sureflow.tensorfile import map_tensors, write_tensors
@@ -157,6 +157,8 @@ def _numbers(manifest: Manifest, groups: Mapping[str, Mapping[str, np.ndarray]])
     if not manifest.numbers:
         return None
     found, bars = RunNumbers.restore(manifest.numbers, groups["numbers"]), manifest.number_bars
+    if manifest.number_others:
+        found = found.with_others(manifest.number_others, groups["number_others"])
     if bars is None:
         return found
     arrays = groups["number_bars"]
@@ -220,6 +222,7 @@ def _keep_weights(surrogate: Surrogate, folder: Path) -> ArrayFile:
     arrays |= {f"space.{name}": array for name, array in surrogate.space.arrays().items()}
     if surrogate.numbers is not None:
         arrays |= {f"numbers.{name}": array for name, array in surrogate.numbers.arrays().items()}
+        arrays |= {f"number_others.{name}": array for name, array in surrogate.numbers.other_arrays().items()}
         bars = surrogate.numbers.bars
         arrays |= {} if bars is None else {f"number_bars.{name}": array for name, array in bars.arrays().items()}
     return _keep(ARRAYS, arrays | {"training.parameters": surrogate.domain.parameters}, folder)
@@ -237,7 +240,7 @@ def _keep(kind: str, arrays: Mapping[str, np.ndarray], folder: Path) -> ArrayFil
 def _keep_bars(calibration: Calibrations | None, folder: Path) -> BarFacts | None:
     if calibration is None:
         return None
-    kinds = {"fields": calibration.fields, "quantities": calibration.quantities}
+    kinds = {"fields": calibration.fields, "quantities": calibration.quantities, "wall": calibration.wall}
     fitted = {name: one for name, one in kinds.items() if one is not None}
     arrays = {f"{name}.{key}": array for name, one in fitted.items() for key, array in one.arrays().items()}
     return BarFacts(file=_keep(BARS, arrays, folder), **{name: one.facts() for name, one in fitted.items()})
@@ -256,7 +259,12 @@ def _load_bars(manifest: Manifest, folder: Path) -> Calibrations | None:
         return Calibrations(fields)
     count = _count_quantities(manifest.header, groups["quantities"])
     quantities = _restored(manifest, facts.quantities, groups["quantities"], variable=count, point=1)
-    return Calibrations(fields, quantities)
+    if facts.wall is None:
+        return Calibrations(fields, quantities)
+    faces = manifest.mesh.shape[-1] if manifest.mesh.shape else 0
+    wall = _restored(manifest, facts.wall, groups["wall"], variable=len(ALONG_BODY), point=faces)
+    assert isinstance(wall, Calibration)
+    return Calibrations(fields, quantities, wall)
 
 
 def _restored(
@@ -316,6 +324,7 @@ def _manifest(
         mesh_error=mesh_error,
         numbers=tuple(numbers.facts().values()) if numbers else (),
         number_bars=numbers.bars.facts() if numbers and numbers.bars else None,
+        number_others=tuple(one.facts for one in numbers.others) if numbers else (),
         comparison=tuple(dict(row) for row in surrogate.comparison),
         network_axis=_network_axis() if predictor.settings.capabilities.resumes else None,
         versions={package: importlib.metadata.version(package) for package in VERSIONED},

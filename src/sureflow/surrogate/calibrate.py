@@ -13,7 +13,9 @@ from sureflow.runtime import one_blas_thread
 from sureflow.surrogate.learning import fit_predictor
 from sureflow.surrogate.matching import in_training_order, matched, trained_runs
 from sureflow.surrogate.model import Surrogate
-from sureflow.uq.bars import Calibrations
+from sureflow.surrogate.observe import Observer
+from sureflow.surrogate.wall_bars import WallErrors
+from sureflow.uq.bars import Calibration, Calibrations
 from sureflow.uq.fit_bars import FEWEST_HELD_OUT, fit_calibrations
 from sureflow.uq.folds import (
     DEPTHS,
@@ -103,17 +105,28 @@ def calibrate(
     require_same_runs(surrogate, training)
     unseen.require_finite()
     observer = surrogate.observer if quantities else None
+    walls = WallErrors(observer) if isinstance(observer, Observer) else None
+    observe = observer if walls is None else walls
     domain, unit = surrogate.seen_domain, surrogate.predictor.unit
     sides = _sides(surrogate) if len(training) == len(domain.parameters) else {}
     everyone = _everyone(surrogate) if chosen.by_folds else []
     leave_out = _leave_out(surrogate, training, len(everyone) + sum(map(len, sides.values())), on_refit)
     if chosen.by_folds:
-        held_out = held_out_predictions(leave_out, training, everyone, domain, unit, observer)
+        held_out = held_out_predictions(leave_out, training, everyone, domain, unit, observe)
     else:
-        held_out = unseen_predictions(surrogate.predictor, unseen, domain, unit, observer)
-    left_out = side_predictions(leave_out, training, sides, domain, unit, observer)
+        held_out = unseen_predictions(surrogate.predictor, unseen, domain, unit, observe)
+    left_out = side_predictions(leave_out, training, sides, domain, unit, observe)
+    if walls is not None:
+        held_out, left_out = walls.kept(held_out), walls.kept_sides(left_out)
     typical = typical_runs(training.parameters) if chosen.by_folds else None
     fitted = fit_calibrations(held_out, left_out, surrogate.space.around, exact=not chosen.by_folds, typical=typical)
+    if isinstance(fitted.quantities, Calibration):
+        # Beyond the runs errors of quantities are larger than where sides of the runs were left out, as leaving out sides of
+        # what is left shows: these may widen bars, but not make them narrower.
+        held = replace(fitted.quantities, sides=np.maximum(fitted.quantities.sides, 1.0))
+        fitted = replace(fitted, quantities=held)
+    if walls is not None and isinstance(fitted.fields, Calibration):
+        fitted = replace(fitted, wall=walls.bars(fitted.fields.reach, fitted.fields.near))
     return replace(surrogate, calibration=_noting(fitted, unseen))
 
 
@@ -206,7 +219,7 @@ def _noting(fitted: Calibrations, unseen: Runs) -> Calibrations:
     """With the conditions of runs that were not trained on: no test may use them."""
     conditions = tuple(map(tuple, unseen.parameters.tolist()))
     quantities = None if fitted.quantities is None else fitted.quantities.noting(conditions)
-    return Calibrations(fitted.fields.noting(conditions), quantities)
+    return replace(fitted, fields=fitted.fields.noting(conditions), quantities=quantities)
 
 
 def require_same_runs(surrogate: Surrogate, training: Runs) -> None:

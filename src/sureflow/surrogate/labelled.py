@@ -9,6 +9,7 @@ from jaxtyping import Float
 from sureflow.data.labels import LONG_NAMES, Labels, facts_html, mesh_labels, value_dims, value_shape
 from sureflow.data.meshes import Geometry, Points, Topology
 from sureflow.predictive import INTERVALS
+from sureflow.surrogate.both_ways import Numbers, both_ways
 from sureflow.surrogate.mesh_bars import add_mesh, mesh_quantity_std, mesh_std
 from sureflow.surrogate.model import Answer, Conditions, Surrogate
 from sureflow.surrogate.observe import ALONG_BODY, ALONG_BODY_NAMES, Observer
@@ -126,14 +127,13 @@ def worth(surrogate: Surrogate) -> str:
 
 def quantity_columns(surrogate: Surrogate, place: Place) -> dict[str, tuple]:
     """Quantities by name, with units: read off the fields, and by Gaussian processes of their own."""
-    columns = {}
-    if surrogate.observer is not None:
-        values, std = surrogate.observed(surrogate.observer, place.conditions)
+    columns, (values, std, numbers) = {}, both_ways(surrogate, place.conditions)
+    if surrogate.observer is not None and values is not None:
         for index, quantity in enumerate(surrogate.observer.quantities):
             columns[quantity.name] = ("case", values[:, index], {"units": quantity.unit})
             if std is not None:
                 columns[f"{quantity.name}_std"] = ("case", std[:, index], {"units": quantity.unit})
-    columns |= _own_processes(surrogate, place, {*columns})
+    columns |= _own_processes(surrogate, numbers, {*columns})
     return columns if surrogate.mesh_error is None else columns | _with_mesh(surrogate, place, columns)
 
 
@@ -163,12 +163,12 @@ def _with_mesh(surrogate: Surrogate, place: Place, columns: Mapping[str, tuple])
     return found
 
 
-def _own_processes(surrogate: Surrogate, place: Place, read_off: set[str]) -> dict[str, tuple]:
+def _own_processes(surrogate: Surrogate, numbers: Numbers, read_off: set[str]) -> dict[str, tuple]:
     """Numbers by their own processes; with `_gp` where the fields say them too, and which of the two is the better one."""
     if surrogate.numbers is None:
         return {}
     facts, columns = surrogate.numbers.facts(), {}
-    for name, (values, std) in surrogate.numbers(surrogate.number_space, place.conditions).items():
+    for name, (values, std) in numbers.items():
         own = f"{name}_gp" if name in read_off else name
         explained = {"units": facts[name].unit, "relative_error": facts[name].error}
         if name in read_off and surrogate.better_way(name) is not None:

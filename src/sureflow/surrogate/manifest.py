@@ -64,6 +64,7 @@ class BarFacts(Section):
     file: ArrayFile
     fields: CalibrationFacts | HullFacts
     quantities: CalibrationFacts | HullFacts | None = None
+    wall: CalibrationFacts | None = None
 
 
 class MeshErrorFile(Section):
@@ -94,6 +95,7 @@ class Manifest(Section):
     mesh_error: MeshErrorFile | None = None
     numbers: tuple[NumberFacts, ...] = ()
     number_bars: CalibrationFacts | None = None
+    number_others: tuple[NumberFacts, ...] = ()
     comparison: tuple[dict[str, Any], ...] = ()
     network_axis: str | None = None  # of models that train by epochs
     versions: dict[str, str]

@@ -30,6 +30,7 @@ from sureflow.surrogate.observe import Observer
 from sureflow.surrogate.predictor import Conditions, Predictor
 from sureflow.surrogate.space import Space
 from sureflow.surrogate.specification import Specification
+from sureflow.surrogate.wall_bars import wall_std
 from sureflow.uq.bars import Calibrations, Query
 from sureflow.uq.domain import Place, TrainingDomain, most_usual
 from sureflow.uq.mesh_error import MeshError
@@ -296,8 +297,9 @@ class Surrogate:
     def surface(self, *, extrapolate: bool = False, **parameters: ArrayLike) -> "xarray.Dataset":
         """Pressure, heat flux and shear along the body at one condition or several, each with its standard deviation.
 
-        The bars are those of samples of whole fields, with the calibrated bars where the model has them; a single network
-        has none. Heat flux and shear need runs that say what their wall does.
+        The bars of a calibrated model come from the errors of these distributions on held-out runs and sides, face by face;
+        those of an uncalibrated one from samples of whole fields. A single network has neither. Heat flux and shear need runs
+        that say what their wall does.
         """
         from sureflow.surrogate.labelled import labelled_surface
 
@@ -305,7 +307,9 @@ class Surrogate:
         conditions = self.conditions(parameters)
         answer = self.answer(conditions, extrapolate=extrapolate)
         values, std = observer.along_body(np.asarray(answer.predictive.mean), conditions), None
-        if self.has_samples:
+        if self.calibration is not None and self.calibration.wall is not None:
+            std = wall_std(self.calibration.wall, values, answer.place.novelty, answer.place.beyond)
+        elif self.has_samples:
             samples = answer_samples(self, answer, conditions)
             away = np.stack([observer.along_body(sample, conditions) for sample in samples]) - values
             std = np.sqrt(np.nanmean(away**2, axis=0))

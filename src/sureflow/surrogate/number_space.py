@@ -39,6 +39,12 @@ class NumberSpace:
             return self.predictor.inputs(conditions)
         return self._standards[kind].forward(self.scalings[kind].inputs(np.asarray(conditions, float)))
 
+    def all_inputs(
+        self, conditions: Conditions, kinds: Iterable[InputKind] | None = None
+    ) -> dict[InputKind, Float[np.ndarray, "case input"]]:
+        """Of these kinds, or of all that numbers may be learned over."""
+        return {kind: self.inputs(kind, conditions) for kind in (self.kinds if kinds is None else kinds)}
+
     @property
     def kinds(self) -> tuple[InputKind, ...]:
         """Inputs that numbers may be learned over, the usual ones first."""

@@ -5,7 +5,7 @@ varies. What is left, the number over its estimate, hardly varies with the numbe
 carried beyond them. Whether that or the number itself is learned is decided by leaving runs out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -29,6 +29,8 @@ from sureflow.uq.folds import Fold, HeldOutRuns
 from sureflow.validation import Section
 
 TINY = 1e-300
+# Ways to learn a number that err up to so much more than the best one on runs left out have a say in its bars.
+LITTLE_MORE = 3.0
 # Positive numbers that vary by more than this factor are learned as logarithms.
 WIDE = 3.0
 # What a run of our solver says of its computation and its mesh is nothing about the flow; and what follows from the condition
@@ -106,69 +108,108 @@ class NumberProcess:
 
 @dataclass(frozen=True)
 class RunNumbers:
-    """The processes of all numbers, by name; and their bars, from what they miss at runs and at sides that are left out."""
+    """The processes of all numbers, by name; and their bars, from what they miss at runs and at sides that are left out.
+
+    `others` are those that learn the same numbers in other ways and err little more. How far they lie off is a part of the
+    bars: ways that the runs do not tell apart part beyond them.
+    """
 
     processes: tuple[NumberProcess, ...]
     bars: Calibration | None = None
+    others: tuple[NumberProcess, ...] = ()
 
     @classmethod
     def fit(cls, runs: Runs, space: NumberSpace, observer: Observer | DeclaredObserver | None) -> "RunNumbers | None":
         """Of what the observer reads off the runs' own fields, and of what the store keeps of them; None of nothing."""
-        inputs, known = {kind: space.inputs(kind, runs.parameters) for kind in space.kinds}, _known(runs, observer)
+        inputs, known = space.all_inputs(runs.parameters), _known(runs, observer)
         if not known or len(runs) < max(int(varying(one).sum()) for one in inputs.values()) + 2:
             return None
         estimates = space.estimates([name for name, _ in known], runs.parameters)
         one_signed = {name: one for name, one in estimates.items() if (one > 0).all() or (one < 0).all()}
 
-        def best(one: tuple[tuple[str, str], Float[np.ndarray, " run"]]) -> NumberProcess:
-            return _best_way(*one[0], one[1], one_signed.get(one[0][0]), inputs, space.sides)
+        def ways(one: tuple[tuple[str, str], Float[np.ndarray, " run"]]) -> list[NumberProcess]:
+            return _good_ways(*one[0], one[1], one_signed.get(one[0][0]), inputs, space.sides)
 
-        processes = tuple(on_all_cores(best, known.items()))
-        return cls(processes, _fit_bars(processes, space))
+        found = list(on_all_cores(ways, known.items()))
+        processes, others = tuple(one[0] for one in found), tuple(other for one in found for other in one[1:])
+        return cls(processes, _fit_bars(processes, others, space, estimates), others)
 
     def __call__(self, space: NumberSpace, conditions: Conditions) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Values and standard deviations at conditions, by name."""
-        inputs = {kind: space.inputs(kind, conditions) for kind in {one.facts.inputs for one in self.processes}}
-        found = [one(inputs[one.facts.inputs]) for one in self.processes]
-        values, std = (np.stack(rows, axis=1) for rows in zip(*found, strict=True))
+        every = (*self.processes, *self.others)
+        inputs = space.all_inputs(conditions, {one.facts.inputs for one in every})
+        estimates = space.estimates({one.facts.name for one in every if one.facts.estimated}, conditions)
+        values, std = _told(self.processes, self.others, estimates, lambda one: one(inputs[one.facts.inputs]))
         if self.bars is not None:
             beyond, size = space.domain.beyond(conditions), np.maximum(np.abs(values), TINY)
             own = (std / size)[:, :, None]
             std = size * self.bars.std(own, np.ones(len(values)), beyond, lambda bars: bars)[:, :, 0]
-        estimates = space.estimates([one.facts.name for one in self.processes if one.facts.estimated], conditions)
-        units = [estimates.get(one.facts.name, np.ones(len(values))) for one in self.processes]
-        rows = zip(self.processes, units, values.T, std.T, strict=True)
-        return {one.facts.name: (unit * value, np.abs(unit) * bar) for one, unit, value, bar in rows}
+        names = [one.facts.name for one in self.processes]
+        return dict(zip(names, zip(values.T, std.T, strict=True), strict=True))
 
     def facts(self) -> dict[str, NumberFacts]:
         return {one.facts.name: one.facts for one in self.processes}
 
     def arrays(self) -> dict[str, np.ndarray]:
+        """Of the processes, without bars and other ways."""
         pairs = ((one.facts.name, one.process.arrays()) for one in self.processes)
         return {f"{name}.{key}": array for name, arrays in pairs for key, array in arrays.items()}
 
+    def other_arrays(self) -> dict[str, np.ndarray]:
+        """Of the other ways, by their place."""
+        pairs = enumerate(one.process.arrays() for one in self.others)
+        return {f"{place}.{key}": array for place, arrays in pairs for key, array in arrays.items()}
+
     @classmethod
     def restore(cls, facts: Sequence[NumberFacts], arrays: Mapping[str, np.ndarray]) -> Self:
-        """The processes from what `arrays` gave and a manifest says, without bars."""
+        """The processes from what `arrays` gave and a manifest says, without bars and other ways."""
+        return cls(tuple(NumberProcess(one, _process(one.name, arrays)) for one in facts))
 
-        def process(name: str) -> PodGP:
-            own = {key.removeprefix(f"{name}."): values for key, values in arrays.items() if key.startswith(f"{name}.")}
-            return PodGP.from_arrays({key: np.array(values) for key, values in own.items()})
+    def with_others(self, facts: Sequence[NumberFacts], arrays: Mapping[str, np.ndarray]) -> Self:
+        """With the other ways, from what `other_arrays` gave and a manifest says."""
+        others = (NumberProcess(one, _process(str(place), arrays)) for place, one in enumerate(facts))
+        return replace(self, others=tuple(others))
 
-        return cls(tuple(NumberProcess(one, process(one.name)) for one in facts))
+
+def _process(name: str, arrays: Mapping[str, np.ndarray]) -> PodGP:
+    own = {key.removeprefix(f"{name}."): values for key, values in arrays.items() if key.startswith(f"{name}.")}
+    return PodGP.from_arrays({key: np.array(values) for key, values in own.items()})
 
 
-def _best_way(
+def _told(
+    processes: Sequence[NumberProcess],
+    others: Sequence[NumberProcess],
+    estimates: Mapping[str, Float[np.ndarray, " case"]],
+    ask: Callable[[NumberProcess], tuple[np.ndarray, np.ndarray]],
+) -> tuple[Float[np.ndarray, "case number"], Float[np.ndarray, "case number"]]:
+    """Values and standard deviations of all numbers: those of the processes, and how far other ways lie off."""
+
+    def physical(one: NumberProcess) -> tuple[np.ndarray, np.ndarray]:
+        values, std = ask(one)
+        unit = estimates[one.facts.name] if one.facts.estimated else 1.0
+        return unit * values, np.abs(unit) * std
+
+    found = []
+    for process in processes:
+        values, std = physical(process)
+        away = [physical(one)[0] - values for one in others if one.facts.name == process.facts.name]
+        found.append((values, np.sqrt(std**2 + np.mean(np.square(away), axis=0)) if away else std))
+    values, std = (np.stack(rows, axis=1) for rows in zip(*found, strict=True))
+    return values, std
+
+
+def _good_ways(
     name: str,
     unit: str,
     values: Float[np.ndarray, " run"],
     estimate: Float[np.ndarray, " run"] | None,
     inputs: Mapping[InputKind, np.ndarray],
     sides: Mapping[int, Sequence[Fold]],
-) -> NumberProcess:
+) -> list[NumberProcess]:
     """The process of the number over the usual inputs, or one of its share of an estimate over any of them.
 
-    Whichever errs less on runs left out, one at a time and side by side: the product of both errors is least.
+    First whichever errs least on runs left out, one at a time and side by side, by the geometric mean of both errors; then
+    those that err little more.
     """
     usual = next(iter(inputs))
     tried = [NumberProcess.fit(name, unit, inputs[usual], values, usual)]
@@ -184,11 +225,12 @@ def _best_way(
         if not groups:
             return process.facts.error
         missed = process.left_out(groups)[0] - process.learned[np.concatenate(groups)]
-        return process.facts.error * float(
-            np.sqrt(np.mean((missed / _size(process.learned)[np.concatenate(groups)]) ** 2))
-        )
+        beyond = np.sqrt(np.mean((missed / _size(process.learned)[np.concatenate(groups)]) ** 2))
+        return float(np.sqrt(process.facts.error * beyond))
 
-    return min(tried, key=score)
+    scores = [score(one) for one in tried]
+    order = np.argsort(scores)
+    return [tried[place] for place in order if scores[place] <= LITTLE_MORE * scores[order[0]]]
 
 
 def _size(values: Float[np.ndarray, " run"]) -> Float[np.ndarray, " run"]:
@@ -196,14 +238,22 @@ def _size(values: Float[np.ndarray, " run"]) -> Float[np.ndarray, " run"]:
     return np.where(values != 0, np.abs(values), np.sqrt(np.mean(values**2)) or 1.0)
 
 
-def _fit_bars(processes: Sequence[NumberProcess], space: NumberSpace) -> Calibration | None:
+def _fit_bars(
+    processes: Sequence[NumberProcess],
+    others: Sequence[NumberProcess],
+    space: NumberSpace,
+    estimates: Mapping[str, Float[np.ndarray, " run"]],
+) -> Calibration | None:
     """From errors over the processes' own bars, at runs left out one at a time and at sides left out."""
     everyone = [Fold(one) for one in np.eye(len(space.domain.parameters), dtype=bool)]
     if len(everyone) < FEWEST_HELD_OUT:
         return None
-    held_out = _held_out(processes, space.domain, everyone)
-    sides = ((side, _held_out(processes, space.domain, folds)) for side, folds in space.sides.items())
-    fitted = fit_calibration(held_out, sides, exact=False, steepest=0.0)
+
+    def held_out(folds: Sequence[Fold]) -> HeldOutRuns:
+        return _held_out(processes, others, space.domain, estimates, folds)
+
+    sides = ((side, held_out(folds)) for side, folds in space.sides.items())
+    fitted = fit_calibration(held_out(everyone), sides, exact=False, steepest=0.0)
     # What is left out in closed form keeps the lengths that it helped to find, which flatters: bars never shrink, and few
     # runs leave few degrees of freedom.
     n_runs, n_learned = len(everyone), 1 + 2 * min(one.process.inputs.shape[1] for one in processes)
@@ -211,24 +261,30 @@ def _fit_bars(processes: Sequence[NumberProcess], space: NumberSpace) -> Calibra
     return replace(fitted, scale=few * np.maximum(fitted.scale, 1.0), sides=np.maximum(fitted.sides, 1.0))
 
 
-def _held_out(processes: Sequence[NumberProcess], domain: TrainingDomain, folds: Sequence[Fold]) -> HeldOutRuns:
+def _held_out(
+    processes: Sequence[NumberProcess],
+    others: Sequence[NumberProcess],
+    domain: TrainingDomain,
+    estimates: Mapping[str, Float[np.ndarray, " run"]],
+    folds: Sequence[Fold],
+) -> HeldOutRuns:
     """Relative errors and bars of all numbers at the runs of folds."""
     groups = [np.flatnonzero(fold.left_out) for fold in folds]
     runs = np.concatenate(groups)
-    errors, bars = [], []
-    for one in processes:
-        values, std = one.left_out(groups)
-        size = np.maximum(np.abs(values), TINY)
-        errors.append((values - one.learned[runs]) / size)
-        bars.append(std / size)
+    at_runs = {name: one[runs] for name, one in estimates.items()}
+    values, std = _told(processes, others, at_runs, lambda one: one.left_out(groups))
+    truth = np.stack(
+        [one.learned[runs] * (at_runs[one.facts.name] if one.facts.estimated else 1.0) for one in processes], axis=1
+    )
+    size = np.maximum(np.abs(values), TINY)
     boxes = [replace(domain, parameters=domain.parameters[~fold.left_out]) for fold in folds]
     beyond = [
         box.beyond(domain.parameters[group]) * np.repeat(box.width / domain.width, 2)
         for box, group in zip(boxes, groups, strict=True)
     ]
     return HeldOutRuns(
-        error=tuple(np.array(errors).T[:, :, None]),
-        std=tuple(np.array(bars).T[:, :, None]),
+        error=tuple(((values - truth) / size)[:, :, None]),
+        std=tuple((std / size)[:, :, None]),
         run=runs,
         novelty=np.ones(len(runs)),
         beyond=np.concatenate(beyond),

@@ -119,11 +119,15 @@ class Observer:
         `geometries` are the meshes of the cases, where these are not the model's.
         """
         with np.errstate(all="ignore"):
-            rows = [
-                [float(quantity.read(flow)) for quantity in self.quantities]
-                for flow in self._flows(fields, conditions, geometries)
-            ]
+            rows = [self._numbers(flow) for flow in self._flows(fields, conditions, geometries)]
         return np.array(rows).reshape(len(fields), len(self.quantities))
+
+    def with_walls(self, fields: Fields, conditions: Conditions) -> tuple[Values, Distributions]:
+        """Every quantity of every case, and what acts on the faces of its wall."""
+        with np.errstate(all="ignore"):
+            flows = [(self._numbers(flow), _distributions(flow)) for flow in self._flows(fields, conditions)]
+        values, walls = (np.array(rows) for rows in zip(*flows, strict=True))
+        return values, walls
 
     def spread(self, values: Values, samples: Samples, conditions: Conditions) -> Values:
         """Standard deviation of the quantities: the rms distance of those of samples from the values of the mean field.
@@ -136,8 +140,7 @@ class Observer:
     def along_body(self, fields: Fields, conditions: Conditions) -> Distributions:
         """Pressure, heat flux and shear at the wall faces of every case."""
         with np.errstate(all="ignore"):
-            surfaces = [flow.surface for flow in self._flows(fields, conditions)]
-        return np.array([[surface.pressure, surface.heat_flux, surface.shear] for surface in surfaces])
+            return np.array([_distributions(flow) for flow in self._flows(fields, conditions)])
 
     def places(self, conditions: Conditions) -> tuple[Float[np.ndarray, "case face"], Float[np.ndarray, "case face"]]:
         """x of the wall faces, and how far along the body they lie, in m."""
@@ -161,6 +164,9 @@ class Observer:
             flow = BluntFlow(node_x, node_r, self.gas, stream, self.wall.at(condition), nose_radius(node_x, node_r))
             rows.append([ESTIMATES[name](flow) for name in known])
         return dict(zip(known, np.array(rows).reshape(len(conditions), -1).T, strict=True))
+
+    def _numbers(self, flow: FlowField) -> list[float]:
+        return [float(quantity.read(flow)) for quantity in self.quantities]
 
     def _flows(self, fields: Fields, conditions: Conditions, geometries: Sequence[Geometry] | None = None):
         streams = self.header.free_streams(conditions)
@@ -189,6 +195,11 @@ class Observer:
 
     def _nodes(self, geometry: Geometry) -> tuple[np.ndarray, np.ndarray]:
         return geometry.grid(0, self._shape), geometry.grid(1, self._shape)
+
+
+def _distributions(flow: FlowField) -> list[np.ndarray]:
+    """In the order of ALONG_BODY."""
+    return [flow.surface.pressure, flow.surface.heat_flux, flow.surface.shear]
 
 
 def nose_radius(node_x: Float[np.ndarray, " node"], node_r: Float[np.ndarray, " node"]) -> float:

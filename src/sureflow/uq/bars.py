@@ -267,10 +267,11 @@ class Calibration(ErrorBars):
 
 @dataclass(frozen=True)
 class Calibrations:
-    """The bars of the fields and, where they can be read off, those of the quantities of interest."""
+    """The bars of the fields and, where they can be read off, those of the quantities of interest and along the wall."""
 
     fields: ErrorBars
     quantities: ErrorBars | None = None
+    wall: Calibration | None = None
 
 
 def quantity_bars(novelty: Novelty, n_quantities: int) -> Float[np.ndarray, "case quantity 1"]:
