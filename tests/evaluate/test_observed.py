@@ -49,6 +49,18 @@ def test_calibrated_bars_are_judged(surrogate, tests):
     assert all(0.0 <= row["coverage90"] <= 1.0 for row in rows)
 
 
+def test_what_acts_along_the_wall_is_judged_face_by_face(surrogate, tests):
+    calibrated, mask = surrogate.calibrate(RUNS, folds=True), tests["in_domain"]
+    rows = {(row["domain"], row["quantity"]): row for row in quantity_rows(calibrated, RUNS, tests)}
+    row, conditions = rows["in_domain", "wall_pressure"], RUNS.parameters[mask]
+    truth = calibrated.observer.along_body(RUNS.select(mask).array(), conditions)[:, 0]
+    found = calibrated.surface(mach=conditions[:, 0], altitude_km=conditions[:, 1])
+    error = np.abs(found.wall_pressure.values - truth)
+    assert row["relative_error"] == pytest.approx((error.mean(axis=1) / truth.mean(axis=1)).mean())
+    assert row["coverage90"] == pytest.approx((error <= 1.6449 * found.wall_pressure_std.values).mean())
+    assert ("in_domain", "wall_shear") not in rows  # these runs do not say what their wall does
+
+
 def test_numbers_are_judged_beside_what_is_read_off_the_fields(surrogate, tests):
     train = RUNS.select(np.isin(RUNS.parameters, surrogate.domain.parameters).all(axis=1) & ~tests["in_domain"])
     numbers = RunNumbers.fit(train, surrogate.number_space, surrogate.observer)

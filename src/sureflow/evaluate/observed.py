@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from sureflow.data.runs import Runs
 from sureflow.evaluate.summary import Row
 from sureflow.surrogate.both_ways import both_ways
 from sureflow.surrogate.model import Surrogate
+from sureflow.surrogate.observe import ALONG_BODY, Observer
 from sureflow.uq.domain import Trust
 
 Domains = Mapping[str, Bool[np.ndarray, " case"]]
@@ -22,7 +23,7 @@ def quantity_rows(surrogate: Surrogate, runs: Runs, tests: Domains) -> list[Row]
 
     First of what is read off the fields, whose bars are those of a calibrated model, and of others none; then, in keys that
     begin with `number_`, of the quantity's own process, where the model has one. `better` says which of the two errs less on
-    training runs left out. The truth is read off the run on its own mesh.
+    training runs left out. What acts along the wall follows. The truth is read off the run on its own mesh.
     """
     observer = surrogate.observer
     tested = np.flatnonzero(np.logical_or.reduce(list(tests.values())))
@@ -54,6 +55,37 @@ def quantity_rows(surrogate: Surrogate, runs: Runs, tests: Domains) -> list[Row]
                 row |= {f"number_{key}": value for key, value in own.items()}
                 row["better"] = surrogate.better_way(quantity.name)
             rows.append(row)
+    return rows + (_wall_rows(surrogate, observer, runs, tests, tested) if isinstance(observer, Observer) else [])
+
+
+def _wall_rows(
+    surrogate: Surrogate, observer: Observer, runs: Runs, tests: Domains, tested: Int[np.ndarray, " chosen"]
+) -> list[Row]:
+    """The same of what acts along the wall: errors relative to the mean along the body, and the share of faces within bars."""
+    answer = surrogate.answer(runs.parameters[tested])
+    calibrated = surrogate.calibration is not None and surrogate.calibration.wall is not None
+    values = observer.along_body(np.asarray(answer.predictive.mean), runs.parameters[tested])
+    std = surrogate.along_wall(observer, answer)[1] if calibrated else None
+    truth = np.concatenate(
+        [
+            observer.along_body(
+                np.asarray(runs.fields[case], float)[None], runs.parameters[[case]], [runs.geometry_of(case)]
+            )
+            for case in tested.tolist()
+        ]
+    )
+    rows = []
+    for domain, mask in tests.items():
+        chosen = mask[tested]
+        for column, name in enumerate(ALONG_BODY):
+            if name not in observer.distributions:
+                continue
+            error, true = np.abs(values - truth)[chosen, column], np.abs(truth[chosen, column])
+            relative = error.mean(axis=1) / true.mean(axis=1)
+            covered = None if std is None else float((error <= NORMAL_90 * std[chosen, column]).mean())
+            row = {"domain": domain, "quantity": name, "unit": ALONG_BODY[name], "n_runs": int(chosen.sum())}
+            row |= {"relative_error": _number(relative.mean()), "largest_relative_error": _number(relative.max())}
+            rows.append(row | {"coverage90": covered})
     return rows
 
 

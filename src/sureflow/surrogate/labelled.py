@@ -188,9 +188,8 @@ def labelled_surface(
 ) -> "xarray.Dataset":
     """Distributions along the body with names, units, places on it and the verdict."""
     dims, columns = ("case", "face"), {}
-    viscous = [name for name in ALONG_BODY if observer.wall is not None or name == "wall_pressure"]
     for index, (name, unit) in enumerate(ALONG_BODY.items()):
-        if name in viscous:
+        if name in observer.distributions:
             words = {"units": unit, "long_name": ALONG_BODY_NAMES[name]}
             columns[name] = (dims, values[:, index], words)
             if std is not None:

@@ -304,8 +304,13 @@ class Surrogate:
         from sureflow.surrogate.labelled import labelled_surface
 
         observer = self._require_observer()
-        conditions = self.conditions(parameters)
-        answer = self.answer(conditions, extrapolate=extrapolate)
+        answer = self.answer(self.conditions(parameters), extrapolate=extrapolate)
+        values, std = self.along_wall(observer, answer)
+        return labelled_surface(self, observer, values, std, answer.place, single=_is_single(parameters))
+
+    def along_wall(self, observer: Observer, answer: Answer) -> tuple[np.ndarray, np.ndarray | None]:
+        """Distributions (case, distribution, face) of an answer and their standard deviation, where the model has one."""
+        conditions = answer.place.conditions
         values, std = observer.along_body(np.asarray(answer.predictive.mean), conditions), None
         if self.calibration is not None and self.calibration.wall is not None:
             std = wall_std(self.calibration.wall, values, answer.place.novelty, answer.place.beyond)
@@ -313,7 +318,7 @@ class Surrogate:
             samples = answer_samples(self, answer, conditions)
             away = np.stack([observer.along_body(sample, conditions) for sample in samples]) - values
             std = np.sqrt(np.nanmean(away**2, axis=0))
-        return labelled_surface(self, observer, values, std, answer.place, single=_is_single(parameters))
+        return values, std
 
     def _require_observer(self) -> Observer:
         if self._of_body is None:

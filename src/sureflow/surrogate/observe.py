@@ -137,10 +137,17 @@ class Observer:
         away = np.stack([self(sample, conditions) for sample in samples]) - values
         return np.sqrt(np.nanmean(away**2, axis=0))
 
-    def along_body(self, fields: Fields, conditions: Conditions) -> Distributions:
-        """Pressure, heat flux and shear at the wall faces of every case."""
+    def along_body(
+        self, fields: Fields, conditions: Conditions, geometries: Sequence[Geometry] | None = None
+    ) -> Distributions:
+        """Pressure, heat flux and shear at the wall faces of every case, on the model's meshes or on given ones."""
         with np.errstate(all="ignore"):
-            return np.array([_distributions(flow) for flow in self._flows(fields, conditions)])
+            return np.array([_distributions(flow) for flow in self._flows(fields, conditions, geometries)])
+
+    @property
+    def distributions(self) -> dict[str, str]:
+        """What is known along the body, with units: pressure, and heat flux and shear where the runs say what their wall does."""
+        return {name: unit for name, unit in ALONG_BODY.items() if self.wall is not None or name == "wall_pressure"}
 
     def places(self, conditions: Conditions) -> tuple[Float[np.ndarray, "case face"], Float[np.ndarray, "case face"]]:
         """x of the wall faces, and how far along the body they lie, in m."""
