@@ -43,12 +43,21 @@ def test_rows_as_json_are_the_errors_of_the_model(run, folder, trained):
 def test_python_and_the_command_say_the_same(run, folder):
     evaluation = sureflow.evaluate(sureflow.load(folder / "model"), synthetic.runs())
     assert run("evaluate", "model", "runs.zarr").out == f"{evaluation!r}\n"
-    assert json.loads(run("evaluate", "model", "runs.zarr", "--json").out) == evaluation.rows
+    rows = json.loads(run("evaluate", "model", "runs.zarr", "--json").out)
+    assert [row for row in rows if row["region"] != "quantity"] == evaluation.rows
+    told = {(row["domain"], row["variable"]): row["relative_error"] for row in rows if row["region"] == "quantity"}
+    assert told == {(row["domain"], row["quantity"]): row["relative_error"] for row in evaluation.quantities}
 
 
 def test_a_table_for_people(run, folder, trained):
     text = run("evaluate", "model", "runs.zarr").out
-    for words in ("in_domain", "miscalibration", "disturbed points", f"not tested: {trained.sum()} trained on"):
+    for words in (
+        "in_domain",
+        "miscalibration",
+        "stand_off",
+        "wall_pressure",
+        f"not tested: {trained.sum()} trained on",
+    ):
         assert words in text
 
 

@@ -134,7 +134,7 @@ def test_the_manifest_says_what_was_trained_on_what(saved):
 
 def test_nothing_in_a_calibration_is_an_array_in_the_manifest(saved_with_bars):
     manifest = json.loads((saved_with_bars / "model.json").read_text())
-    assert {*manifest["calibration"]} == {"file", "fields", "quantities"}
+    assert {*manifest["calibration"]} == {"file", "fields", "quantities", "wall"}
     assert "float32" not in (saved_with_bars / "model.json").read_text()
     assert names_in(saved_with_bars) == {
         "model.json",

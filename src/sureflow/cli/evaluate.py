@@ -62,7 +62,5 @@ def evaluate(
             found = evaluate_folds(load(model), open_file(runs), on_fold=on_fold)
     else:
         found = evaluate_surrogate(load(model), open_file(runs), None if split is None else SPLITS[split]())
-    told = [
-        {"domain": row["domain"], "region": QUANTITY, "variable": row.pop(QUANTITY), **row} for row in found.quantities
-    ]
+    told = [{"domain": row["domain"], "region": QUANTITY, "variable": row[QUANTITY]} | row for row in found.quantities]
     print(json.dumps(found.rows + told, indent=1, allow_nan=False) if as_json else repr(found))
