@@ -6,10 +6,10 @@
 
 Peers learn from the same runs three times. "as they are": parameters in their ranges and fields in their standard deviations.
 "our scaling": the inputs and fields that sureflow's scaling `freestream` gives, in the same units of order one, and
-scaled back before anything is measured. "our similarity": the same fields over the inputs of the scaling `similarity`, for the tuned
-methods. sureflow chooses, fits and calibrates by itself. Errors are mean absolute errors in
-standard deviations of the training runs, over all points of a domain; miscalibration and the share of points in 90 %
-intervals are in-domain. Times are processor seconds on one thread, without imports; a prediction is one whole field.
+scaled back before anything is measured. "our similarity": the same fields over the inputs of the scaling `similarity`, for
+the tuned methods. sureflow chooses, fits and calibrates by itself. Errors are mean absolute errors in standard deviations of
+the training runs, over all points of a domain; miscalibration and the share of points in 90 % intervals are in-domain. Times
+are processor seconds on one thread, without imports; a prediction is one whole field.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -29,7 +29,7 @@ import numpy as np
 import sureflow as sf
 from sureflow.data.normalize import Standard
 from sureflow.data.runs import Runs
-from sureflow.data.scaling import scaling_for
+from sureflow.data.scaling import Scaling, scaling_for
 from sureflow.data.splits import SPLITS, space_filling
 from sureflow.files import write_atomically
 from sureflow.metrics.accuracy import mean_absolute_error
@@ -128,9 +128,8 @@ def ours(task: Task) -> Found:
     return task.judge(line, np.asarray(found.mean), None if found.std is None else np.asarray(found.std))
 
 
-def peer(task: Task, method: str, scaling: str, python: str, folder: Path) -> Found:
-    """One peer in its own environment, on inputs and fields of order one."""
-    line = Found(method, SCALINGS[scaling])
+def peers(task: Task, methods: Sequence[str], scaling: str, python: str) -> dict[str, Found]:
+    """Peers in their own environment, on inputs and fields of order one; by method."""
     scale = scaling_for(scaling, task.training)
     inputs, fields = (
         scale.inputs(task.training.parameters),
@@ -139,24 +138,31 @@ def peer(task: Task, method: str, scaling: str, python: str, folder: Path) -> Fo
     low, high = inputs.min(axis=0), inputs.max(axis=0)
     mean, std = fields.mean(axis=(0, 2), keepdims=True), fields.std(axis=(0, 2), keepdims=True)
     width = np.where(high > low, high - low, 1.0)
-    given, found = folder / "given.npz", folder / "found.npz"
-    np.savez(
-        given,
-        inputs=(inputs - low) / width,
-        fields=((fields - mean) / std).reshape(len(fields), -1),
-        queries=(scale.inputs(task.conditions) - low) / width,
-    )
-    script = Path(__file__).with_name("peers_models.py")
-    command = [python, str(script), method, str(given), str(found), str(LONGEST)]
-    ended = subprocess.run(command, capture_output=True, text=True, env=os.environ | ONE_THREAD, check=False)
-    if ended.returncode < 0:
-        line.remarks.append(f"needs more than {LONGEST} processor seconds, and was stopped")
-        return line
-    if ended.returncode:
-        line.remarks.append("failed: " + ended.stderr.strip().splitlines()[-1][:200])
-        return line
-    line.remarks += json.loads(ended.stdout.strip().splitlines()[-1])
-    with np.load(found) as arrays:
+    with tempfile.TemporaryDirectory() as folder:
+        given = Path(folder, "given.npz")
+        np.savez(
+            given,
+            inputs=(inputs - low) / width,
+            fields=((fields - mean) / std).reshape(len(fields), -1),
+            queries=(scale.inputs(task.conditions) - low) / width,
+        )
+        script = Path(__file__).with_name("peers_models.py")
+        command = [python, str(script), ",".join(methods), str(given), folder, str(LONGEST)]
+        ended = subprocess.run(command, capture_output=True, text=True, env=os.environ | ONE_THREAD, check=False)
+        found = {}
+        for method in methods:
+            line = found[method] = Found(method, SCALINGS[scaling])
+            said = Path(folder, f"{method}.json")
+            told = json.loads(said.read_text()) if said.exists() else "failed: " + ended.stderr.strip()[-200:]
+            line.remarks += [told] if isinstance(told, str) else told
+            if Path(folder, f"{method}.npz").exists():
+                _judge_peer(task, line, Path(folder, f"{method}.npz"), scale, (mean, std))
+    return found
+
+
+def _judge_peer(task: Task, line: Found, path: Path, scale: Scaling, standard: tuple[np.ndarray, np.ndarray]) -> None:
+    mean, std = standard
+    with np.load(path) as arrays:
         shape = task.truth.shape
         predicted = arrays["mean"].astype(float).reshape(shape) * std + mean
         values = scale.inverse(predicted, task.conditions)
@@ -165,7 +171,7 @@ def peer(task: Task, method: str, scaling: str, python: str, folder: Path) -> Fo
             slope = np.abs(scale.slope(predicted, task.conditions))
             bars = arrays["std"].astype(float).reshape(shape) * std * slope
         line.fit, line.predict = float(arrays["seconds"][0]), 1e3 * float(arrays["seconds"][1]) / len(values)
-    return task.judge(line, values, bars)
+    task.judge(line, values, bars)
 
 
 class Rows:
@@ -175,29 +181,34 @@ class Rows:
         self.path = path
         self.known = json.loads(path.read_text()) if path is not None and path.exists() else {}
 
-    def measured(self, key: tuple[object, ...], measure: Callable[[], Found]) -> Found:
-        name = "/".join(map(str, key))
-        if name not in self.known:
-            self.known[name] = asdict(measure())
-            print(Found(**self.known[name]).row(), flush=True)
+    def measured(self, keys: Sequence[str], measure: Callable[[list[str]], Iterable[Found]]) -> list[Found]:
+        """The rows of all keys; `measure` is asked for those that are not known."""
+        missing = [key for key in keys if key not in self.known]
+        if missing:
+            for key, line in zip(missing, measure(missing), strict=True):
+                self.known[key] = asdict(line)
+                print(line.row(), flush=True)
             if self.path is not None:
                 write_atomically(self.path, json.dumps(self.known, indent=1).encode())
-        return Found(**self.known[name])
+        return [Found(**self.known[key]) for key in keys]
 
 
-def table(runs: Runs, study: str, size: int, args: argparse.Namespace, rows: Rows, folder: Path) -> list[str]:
+def table(runs: Runs, study: str, size: int, args: argparse.Namespace, rows: Rows) -> list[str]:
     """The rows of one number of runs, and what they say; nothing without ours."""
     task, methods = Task.of(runs, SPLIT[study], size), args.methods.split(",")
-    lines = [
-        rows.measured((study, size, method, scaling), lambda m=method, s=scaling: peer(task, m, s, args.python, folder))
-        for method in methods
-        if method != OURS
-        for scaling in SCALINGS
-        if scaling != "similarity" or method.endswith("-tuned")
-    ]
+    others, lines = [method for method in methods if method != OURS], []
+    for scaling in SCALINGS:
+        asked = [method for method in others if scaling != "similarity" or method.endswith("-tuned")]
+        keys = {f"{study}/{size}/{method}/{scaling}": method for method in asked}
+
+        def measure(missing: list[str], keys: dict[str, str] = keys, scaling: str = scaling) -> Iterable[Found]:
+            return peers(task, [keys[key] for key in missing], scaling, args.python).values()
+
+        lines += rows.measured(list(keys), measure)
+    lines.sort(key=lambda line: others.index(line.method))
     if OURS not in methods:
         return []
-    mine = rows.measured((study, size, OURS), lambda: ours(task))
+    (mine,) = rows.measured([f"{study}/{size}/{OURS}"], lambda missing: [ours(task)])
     text = [
         f"## {study.capitalize()} study, {len(task.training)} runs",
         "",
@@ -244,13 +255,12 @@ def main() -> None:
     text = ["# Peers on the same runs", "", " ".join((__doc__ or "").split("\n\n")[2].split()), ""]
     text += [f"{versions(args.python)}; Python {platform.python_version()}, {platform.machine()}.", "", NOTES, ""]
     rows = Rows(args.rows)
-    with tempfile.TemporaryDirectory() as folder:
-        for study in SIZES:
-            store = getattr(args, study)
-            for size in () if store is None else map(int, args.sizes.split(",")) if args.sizes else SIZES[study]:
-                text += table(sf.open_runs(str(store)), study, size, args, rows, Path(folder))
-                if args.output and OURS in args.methods.split(","):
-                    write_atomically(args.output, ("\n".join(text).rstrip() + "\n").encode())
+    for study in SIZES:
+        store = getattr(args, study)
+        for size in () if store is None else map(int, args.sizes.split(",")) if args.sizes else SIZES[study]:
+            text += table(sf.open_runs(str(store)), study, size, args, rows)
+            if args.output and OURS in args.methods.split(","):
+                write_atomically(args.output, ("\n".join(text).rstrip() + "\n").encode())
 
 
 NOTES = """Made by `benchmarks/peers.py`; this page is its output. What the peers got:

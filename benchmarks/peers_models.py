@@ -1,20 +1,24 @@
-"""Peers for benchmarks/peers.py, in an environment of their own: fits one and stores what it predicts.
+"""Peers for benchmarks/peers.py, in an environment of their own: fits some and stores what they predict.
 
-    python benchmarks/peers_models.py METHOD GIVEN.npz FOUND.npz SECONDS
+    python benchmarks/peers_models.py METHODS GIVEN.npz FOLDER SECONDS
 
-GIVEN has `inputs` (run, parameter), `fields` (run, value) and `queries` (condition, parameter), all of order one. FOUND gets
-`mean` (condition, value), `std` where the method has bars, and the processor seconds of fit and prediction. Nothing of
-sureflow is imported. Methods that end in -tuned choose kernels by five folds over the runs; the others are as they come.
+GIVEN has `inputs` (run, parameter), `fields` (run, value) and `queries` (condition, parameter), all of order one. For each of
+the methods, separated by commas, FOLDER/METHOD.npz gets `mean` (condition, value), `std` where the method has bars, and the
+processor seconds of fit and prediction, and METHOD.json what the programs said. Each runs in a process of its own, forked after
+the imports, which may take so many processor seconds. Nothing of sureflow is imported. Methods that end in -tuned choose
+kernels by five folds over the runs; the others are as they come.
 """
 
 import contextlib
 import importlib
 import io
 import json
+import os
 import resource
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 
@@ -150,15 +154,12 @@ PACKAGES = {
 }
 
 
-def main() -> None:
-    method, given, found, most = sys.argv[1:]
-    resource.setrlimit(resource.RLIMIT_CPU, (int(most), int(most)))
+def fit_and_predict(method: str, given: str, folder: Path, most: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (most, most))
     arrays = np.load(given)
     x, y, q = arrays["inputs"], arrays["fields"], arrays["queries"]
-    printed = io.StringIO()
-    with warnings.catch_warnings(record=True) as heard, contextlib.redirect_stdout(printed):
+    with warnings.catch_warnings(record=True) as heard, contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("always")
-        importlib.import_module(PACKAGES[method.partition("-")[0]])
         began = time.process_time()
         predict = METHODS[method](x, y)
         fitted = time.process_time()
@@ -166,8 +167,26 @@ def main() -> None:
         seconds = fitted - began, time.process_time() - fitted
     said = sorted({f"{one.category.__name__}: {str(one.message).splitlines()[0][:100]}" for one in heard})
     stored = {"mean": np.asarray(mean, np.float32)} | ({} if std is None else {"std": np.asarray(std, np.float32)})
-    np.savez(found, **stored, seconds=seconds)
-    print(json.dumps(said))
+    np.savez(folder / f"{method}.npz", **stored, seconds=seconds)
+    (folder / f"{method}.json").write_text(json.dumps(said))
+
+
+def main() -> None:
+    methods, given, folder, most = sys.argv[1:]
+    for package in {PACKAGES[method.partition("-")[0]] for method in methods.split(",")}:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            importlib.import_module(package)
+    for method in methods.split(","):
+        child = os.fork()
+        if not child:
+            fit_and_predict(method, given, Path(folder), int(most))
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        if os.WIFSIGNALED(status):
+            (Path(folder) / f"{method}.json").write_text(
+                json.dumps(f"needs more than {most} processor seconds, and was stopped")
+            )
 
 
 if __name__ == "__main__":
