@@ -1,4 +1,4 @@
-"""Keeps the tables, figures and results of a study as the reference study in docs/study.
+"""Keeps the tables, figures and results of a finished study in docs/: the reference study and its companions.
 
 sureflow study --preset paper -o paper/
 python benchmarks/reference.py paper/
@@ -28,7 +28,8 @@ TITLES = {
     "relative_errors": "Relative errors",
     "selection": "Training settings: candidates and their errors on held-out training runs",
 }
-HEAD = """# The reference study
+HEADS = {
+    "paper": """# The reference study
 
 Made by
 
@@ -38,18 +39,42 @@ Made by
 on 441 runs of our own solver. `report.html`, which the first command makes as well, is not kept here; `results.json` has
 everything that was measured, `provenance.json` times and versions. Where ours differs from the paper, and why:
 [differences.md](differences.md). How long it takes: [speed.md](../speed.md).
+""",
+    "nearest": """# The paper's four kinds on the reading that comes nearest to its table
 
-"""
+Made by
+
+    sureflow study --preset nearest -o nearest/
+    python benchmarks/reference.py nearest/ --preset nearest
+
+on 441 runs with an adiabatic wall; fields are divided by those of the free stream, and errors are measured so. Less was trained
+than in the [reference study](../study/README.md), as the preset says. `results.json` has everything that was measured,
+`provenance.json` times and versions. What it says of the paper: [differences](../study/differences.md).
+""",
+    "methods": """# What the paper names and leaves to others, beside its own kinds at their best
+
+Made by
+
+    sureflow study --preset methods -o methods/
+    python benchmarks/reference.py methods/ --preset methods
+
+on the 441 runs of the [reference study](../study/README.md), with its split. The paper's networks were trained for fewer epochs
+than there, as the preset says. `study.toml` has all settings, `provenance.json` times and versions. When to use which model:
+[learning](../learning.md).
+""",
+}
+DOCS = {"paper": "study", "nearest": "nearest", "methods": "methods"}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("study", type=Path, help="folder of a finished study")
-    parser.add_argument("--docs", type=Path, default=Path("docs/study"))
+    parser.add_argument("--preset", choices=list(HEADS), default="paper")
     options = parser.parse_args()
+    docs = Path("docs") / DOCS[options.preset]
     for folder, patterns in KEPT.items():
-        keep(options.study / folder, options.docs / folder, patterns)
-    (options.docs / "README.md").write_text(page(options.docs))
+        keep(options.study / folder, docs / folder, patterns)
+    (docs / "README.md").write_text(page(options.study, docs, HEADS[options.preset]))
 
 
 def keep(source: Path, target: Path, patterns: tuple[str, ...]) -> None:
@@ -62,15 +87,15 @@ def keep(source: Path, target: Path, patterns: tuple[str, ...]) -> None:
             shutil.copy(path, target / path.name)
 
 
-def page(docs: Path) -> str:
+def page(study: Path, docs: Path, head: str) -> str:
     """Tables and figures on one page."""
-    sections = [HEAD.rstrip() + "\n"]
+    sections = [head]
     sections += [
         f"## {title}\n\n{(docs / 'tables' / f'{name}.md').read_text().strip()}\n"
         for name, title in TITLES.items()
         if (docs / "tables" / f"{name}.md").exists()
     ]
-    words = captions(Findings.read(docs))
+    words = captions(Findings.read(study))
     sections.append("## Figures\n")
     sections += [
         f"![{name.replace('_', ' ')}](figures/{name}.png)\n\n{caption}\n"

@@ -26,6 +26,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -37,11 +38,13 @@ from rich.table import Table
 
 from sureflow.heads import Deterministic
 from sureflow.models import DeepONetSettings, FNOSettings
+from sureflow.models.contract import Sizes
 from sureflow.models.features import n_fourier_features
+from sureflow.models.fno import Grid, inverse_transform, mix, transform
 from sureflow.models.train_settings import TrainSettings
 from sureflow.samplers import Ensemble
 from sureflow.train.batching import TrainingView, steps_per_epoch
-from sureflow.train.loop import initial_state, train_epoch
+from sureflow.train.loop import Rates, initial_state, take_step, train_epoch
 from sureflow.train.nbf import STEPS, NBFSettings
 from sureflow.train.networks import TrainedNetworks
 from sureflow.train.optimizers import ITERATIONS
@@ -164,6 +167,78 @@ def fno_table(arguments: argparse.Namespace) -> Table:
             other = statistics.median(rates[clock] for rates in others)
             faster = f"sureflow is {ours / other:.2f} x as fast"
             table.add_row("neuraloperator", clock, f"{other:.1f}", "", "", faster)
+    return table
+
+
+def fno_parts() -> dict[str, tuple[Callable[..., object], tuple[object, ...], int]]:
+    """Parts of a training step by name: a function, what it is given, and its multiplications forwards for one run.
+
+    Each is the gradient, by all that it is given, of the sum of squares of what the part makes of a batch.
+    """
+    rng = np.random.default_rng(0)
+    grid, width, points = Grid((CELLS, CELLS), FNO.modes, FNO.padding), FNO.width, CELLS**2
+    network = FNO.build(Sizes(2, 2, VARIABLES, grid.shape), VARIABLES, rng)
+    layer, layers = network.layers[0], FNO.layers
+    v = jnp.asarray(rng.standard_normal((FNO_BATCH, width, points), np.float32))
+    spectrum = jax.vmap(lambda one: transform(one.reshape(-1, *grid.shape), grid))(v)
+
+    def gradient(function):
+        def total(*given):
+            return jnp.sum(jax.vmap(function, (0, *(None for _ in given[1:])))(*given) ** 2)
+
+        return lambda *given: jax.grad(total, tuple(range(len(given))))(*given)
+
+    modes = FNO.modes
+    along, across = CELLS * CELLS * 2 * modes, 2 * CELLS * modes * 2 * (2 * modes - 1)
+    there = gradient(lambda one: transform(one.reshape(-1, *grid.shape), grid))
+    back = gradient(lambda one: inverse_transform(one, grid))
+    return {
+        "Fourier transforms": (there, (v,), layers * width * (along + across)),
+        "inverse transforms": (back, (spectrum,), layers * width * (along + across)),
+        "mixing of spectra": (
+            gradient(lambda one, real, imaginary: mix(real, imaginary, one)),
+            (spectrum, layer.real, layer.imaginary),
+            layers * width * (2 * modes - 1) * modes * 4 * width,
+        ),
+        "products at points": (gradient(lambda one, w: w @ one), (v, layer.local), layers * points * width**2),
+        "gelu": (gradient(jax.nn.gelu), (v,), 0),
+        "projection": (
+            gradient(lambda one, w, last: last @ jax.nn.gelu(w @ one)),
+            (v, network.hidden, network.last),
+            points * FNO.hidden * (width + VARIABLES),
+        ),
+    }
+
+
+def fno_shares(arguments: argparse.Namespace) -> Table:
+    """Processor time of the parts of a step, each alone, beside that of the whole step."""
+    table = Table(
+        "part of a step", "processor ms", "of the whole step", "GFLOP/s", title="What an FNO's step consists of"
+    )
+
+    def milliseconds(function: Callable[[], object]) -> float:
+        found = []
+        for _ in range(2 + arguments.repeats):
+            cpu = time.process_time()
+            jax.block_until_ready(function())
+            found.append(1e3 * (time.process_time() - cpu))
+        return statistics.median(found[2:])
+
+    whole = 1e3 * FNO_BATCH / fno_rates(1, arguments.repeats)["processor"]
+    for name, (function, given, multiplications) in fno_parts().items():
+        times = 1 if name == "projection" else FNO.layers
+        took = times * milliseconds(partial(jax.jit(function), *given))
+        rate = f"{6e-6 * FNO_BATCH * multiplications / took:.0f}" if multiplications else ""
+        table.add_row(name, f"{took:.1f}", f"{took / whole:.0%}", rate)
+    view = TrainingView(
+        jnp.zeros((CELLS**2, 2)), jnp.zeros((1, 2)), jnp.zeros((VARIABLES, 1, CELLS**2)), (CELLS, CELLS)
+    )
+    state = initial_state(view, Recipe(FNO, Deterministic(), Ensemble(1), TrainSettings(batch=FNO_BATCH)))
+    rates = Rates(1e-3, 1e-4, 1, 0.0)
+    update = jax.jit(lambda state: take_step("adam", state.weights, state.moments, state.weights, rates, 1.0))
+    took = milliseconds(lambda: update(state))
+    table.add_row("optimizer", f"{took:.1f}", f"{took / whole:.0%}", "")
+    table.add_row("the whole step", f"{whole:.1f}", "", f"{6e-6 * FNO_BATCH * fno_multiplications() / whole:.0f}")
     return table
 
 
@@ -321,7 +396,7 @@ def main() -> None:
     arguments = parser.parse_args()
     console = Console(width=120)
     console.print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, jax {jax.__version__}")
-    for name, make in (("fno", fno_table), ("nbf", nbf_table)):
+    for name, make in (("fno", fno_table), ("fno", fno_shares), ("nbf", nbf_table)):
         if arguments.only in (None, name):
             console.print(make(arguments))
     if arguments.only:

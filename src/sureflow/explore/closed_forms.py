@@ -12,6 +12,7 @@ from sureflow.explore.packing import Kind
 from sureflow.explore.program import Value, join, select
 from sureflow.models.kernels import KERNELS
 from sureflow.models.pod_gp import WIDE
+from sureflow.models.trend import degree_of, products_of
 from sureflow.models.warps import COLDEST, COLUMNS
 from sureflow.predictive import DISCREPANCY, EPISTEMIC
 from sureflow.registry import Registry
@@ -112,7 +113,7 @@ def pod_gp(fitted: Any, inputs: Value) -> Form:
 def pod_deeponet(fitted: Any, inputs: Value) -> Form:
     """A small network for every member, which gives the coefficients of the modes (`models.pod_deeponet`)."""
     one = inputs.program.constant(np.ones(1))
-    line, scale = join(one, inputs).times(fitted.line), inputs.program.constant(fitted.scale)
+    line, scale = _terms_of_trend(fitted, inputs).times(fitted.line), inputs.program.constant(fitted.scale)
 
     def layer(x: Value, weights: np.ndarray, bias: np.ndarray) -> Value:
         return join(x, one).times(np.vstack([weights.T, bias]))
@@ -131,6 +132,15 @@ def pod_deeponet(fitted: Any, inputs: Value) -> Form:
     return Form(
         mean, {EPISTEMIC: away.spread(fitted.modes), DISCREPANCY: one.rows(fitted.truncation[None], Kind.POSITIVE)}
     )
+
+
+def _terms_of_trend(fitted: Any, inputs: Value) -> Value:
+    """The products of the inputs in a polynomial (`models.trend`)."""
+    n_inputs = fitted.first.shape[2]
+    made: dict[tuple[int, ...], Value] = {(): inputs.program.constant(np.ones(1))}
+    for factors in products_of(n_inputs, degree_of(len(fitted.line), n_inputs))[1:]:
+        made[factors] = made[factors[:-1]] * inputs.pick(factors[-1])
+    return join(*made.values())
 
 
 FORMS.register("interpolation", interpolation)

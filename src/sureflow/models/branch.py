@@ -2,17 +2,21 @@
 
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 from jaxtyping import Array, Float
+from pydantic import Field
 
 from sureflow.models.contract import Inputs
 from sureflow.models.pod import pad
-from sureflow.models.trend import terms
+from sureflow.models.trend import best_degree, degree_of, slope_of_terms, terms
+
+# Of a polynomial of the parameters; auto is the one that foretells the runs at the sides best when they are left out.
+Degree = Literal["auto"] | Annotated[int, Field(ge=1, le=4)]
 
 
 class Branch(NamedTuple):
@@ -40,23 +44,27 @@ class BranchSettings(NamedTuple):
     learning_rate: float
     weight_decay: float
     seed: int
+    degree: Degree = "auto"  # of the polynomial
 
 
 class Coefficients(NamedTuple):
-    """coefficient_k(x) = line_k(x) + scale_k branch_k(x).
+    """coefficient_k(x) = polynomial_k(x) + scale_k branch_k(x).
 
-    The straight line through the coefficients is fitted by least squares, and the branch learns what it leaves: outside of
-    the training runs, where tanh layers level off, the line goes on. Members differ in their initial weights.
+    The polynomial through the coefficients is fitted by least squares, with the degree that foretells runs at the sides best
+    when they are left out, and the branch learns what it leaves: outside of the training runs, where tanh layers level off,
+    the polynomial goes on. Members differ in their initial weights.
     """
 
-    line: Float[np.ndarray, "term mode"]  # constant, then one slope for every parameter
+    line: Float[np.ndarray, "term mode"]  # of the polynomial, as in `terms`
     scale: Float[np.ndarray, " mode"]
     branch: Branch
 
     @classmethod
     def fit(cls, settings: BranchSettings, inputs: Inputs, targets: Float[np.ndarray, "case mode"]) -> "Coefficients":
-        line = np.linalg.lstsq(terms(inputs), targets, rcond=None)[0]
-        left = targets - terms(inputs) @ line
+        degree = best_degree(inputs, targets @ targets.T) if settings.degree == "auto" else settings.degree
+        columns = terms(inputs, degree)
+        line = np.linalg.lstsq(columns, targets, rcond=None)[0]
+        left = targets - columns @ line
         scale = np.where(left.std(axis=0) > 0, left.std(axis=0), 1.0)
         branch = _train(
             _initial(settings, inputs.shape[1], len(scale)),
@@ -72,7 +80,18 @@ class Coefficients(NamedTuple):
 
     def __call__(self, inputs: Inputs) -> Float[np.ndarray, "member case mode"]:
         learned = _run(self.branch, jnp.asarray(pad(np.asarray(inputs)), jnp.float32))
-        return terms(inputs) @ self.line + self.scale * np.asarray(learned, float)[:, : len(inputs)]
+        columns = terms(np.asarray(inputs), self._degree(inputs))
+        return columns @ self.line + self.scale * np.asarray(learned, float)[:, : len(inputs)]
+
+    def slope(self, inputs: Inputs, along: Inputs) -> Float[np.ndarray, "member case mode"]:
+        """Derivative along a change of the inputs."""
+        rows = tuple(jnp.asarray(one, jnp.float32) for one in (inputs, along))
+        learned = jax.jvp(self.branch, rows[:1], rows[1:])[1]
+        columns = slope_of_terms(np.asarray(inputs), np.asarray(along), self._degree(inputs))
+        return columns @ self.line + self.scale * np.asarray(learned, float)
+
+    def _degree(self, inputs: Inputs) -> int:
+        return degree_of(len(self.line), inputs.shape[1])
 
 
 def _initial(settings: BranchSettings, n_parameters: int, n_modes: int) -> Branch:

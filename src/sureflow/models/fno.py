@@ -59,11 +59,20 @@ class FourierLayer(eqx.Module):
     def convolve(self, v: Float[Array, "channel point"], grid: Grid) -> Float[Array, "channel point"]:
         """F^-1(R F v): the circular convolution with a kernel that has the spectrum R."""
         spectrum = transform(v.reshape(-1, *grid.shape), grid)
-        pairs = spectrum.reshape(len(v), -1, 2)
-        by_real = jnp.einsum("foi,ifq->ofq", self.real, pairs)
-        by_imaginary = jnp.einsum("foi,ifq->ofq", self.imaginary, pairs)
-        mixed = jnp.stack([by_real[..., 0] - by_imaginary[..., 1], by_real[..., 1] + by_imaginary[..., 0]], axis=-1)
-        return inverse_transform(mixed.reshape(spectrum.shape), grid).reshape(v.shape)
+        return inverse_transform(mix(self.real, self.imaginary, spectrum), grid).reshape(v.shape)
+
+
+def mix(
+    real: Float[Array, "frequency output input"],
+    imaginary: Float[Array, "frequency output input"],
+    spectrum: Float[Array, "input *frequencies 2"],
+) -> Float[Array, "output *frequencies 2"]:
+    """At every frequency the product with a complex matrix."""
+    pairs = spectrum.reshape(len(spectrum), -1, 2)
+    by_real = jnp.einsum("foi,ifq->ofq", real, pairs)
+    by_imaginary = jnp.einsum("foi,ifq->ofq", imaginary, pairs)
+    mixed = jnp.stack([by_real[..., 0] - by_imaginary[..., 1], by_real[..., 1] + by_imaginary[..., 0]], axis=-1)
+    return mixed.reshape(len(mixed), *spectrum.shape[1:])
 
 
 def transform(v: Float[Array, "channel *index"], grid: Grid) -> Float[Array, "channel *frequency 2"]:

@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, ClassVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from sureflow.models.branch import Branch, BranchSettings, Coefficients
+from sureflow.models.branch import Branch, BranchSettings, Coefficients, Degree
 from sureflow.models.contract import (
     MODELS,
     Capabilities,
@@ -39,7 +38,7 @@ class PodDeepONet(FittedModel):
     mean: Float[np.ndarray, "variable point"]
     modes: Float[np.ndarray, "mode variable point"]
     truncation: Float[np.ndarray, "variable point"]
-    line: Float[np.ndarray, "term mode"]  # constant, then one slope for every parameter
+    line: Float[np.ndarray, "term mode"]
     scale: Float[np.ndarray, " mode"]
     first: Float[np.ndarray, "member width parameter"]
     first_bias: Float[np.ndarray, "member width"]
@@ -63,10 +62,7 @@ class PodDeepONet(FittedModel):
     def slope(
         self, inputs: Inputs, coordinates: Coordinates, d_inputs: Inputs, d_coordinates: Coordinates
     ) -> Float[np.ndarray, "variable value"]:
-        rows = tuple(jnp.asarray(one, jnp.float32) for one in (inputs, d_inputs))
-        learned = jax.jvp(self._coefficients.branch, rows[:1], rows[1:])[1]
-        line = np.asarray(d_inputs) @ self.line[1:]
-        return combine((line + self.scale * np.asarray(learned, float)).mean(axis=0), self.modes)[0]
+        return combine(self._coefficients.slope(inputs, d_inputs).mean(axis=0), self.modes)[0]
 
     @property
     def has_samples(self) -> bool:
@@ -93,18 +89,21 @@ class PodDeepONetSettings(ModelSettings):
     fitted: ClassVar[type[FittedModel]] = PodDeepONet
     members: PositiveInt = 10
     width: PositiveInt = 64
-    energy: Annotated[float, Field(gt=0, lt=1)] = 1e-6
-    modes: PositiveInt = 32
+    energy: Annotated[float, Field(gt=0, lt=1)] = 1e-8
+    modes: PositiveInt = 48
     steps: PositiveInt = 4000
     learning_rate: PositiveFloat = 3e-3
     weight_decay: NonNegativeFloat = 1e-4
     seed: NonNegativeInt = 0
+    degree: Degree = "auto"
 
     @one_blas_thread()
     def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> PodDeepONet:
         require_enough_runs(view.inputs, self.name)
         basis = pod(view.fields, self.energy, self.modes)
-        branch = BranchSettings(self.members, self.width, self.steps, self.learning_rate, self.weight_decay, self.seed)
+        branch = BranchSettings(
+            self.members, self.width, self.steps, self.learning_rate, self.weight_decay, self.seed, self.degree
+        )
         line, scale, trained = Coefficients.fit(branch, view.inputs, basis.coefficients)
         arrays = {name: np.asarray(values) for name, values in trained._asdict().items()}
         return PodDeepONet(basis.mean, basis.modes, basis.truncation, line, scale, **arrays)

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, UInt32
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from sureflow.errors import SureflowError
-from sureflow.models.branch import Branch, BranchSettings, Coefficients
+from sureflow.models.branch import Branch, BranchSettings, Coefficients, Degree
 from sureflow.models.contract import (
     MODELS,
     Capabilities,
@@ -112,6 +112,7 @@ class NBFSettings(ModelSettings):
     learning_rate: PositiveFloat = 3e-3
     weight_decay: NonNegativeFloat = 1e-4
     seed: NonNegativeInt = 0
+    degree: Degree = "auto"
     basis_width: PositiveInt = 256
     basis_layers: PositiveInt = 3
     fourier_octaves: NonNegativeInt = 2
@@ -136,7 +137,9 @@ class NBFSettings(ModelSettings):
     def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> NBF:
         require_enough_runs(view.inputs, self.name)
         places, basis = _shared(view.coordinates), pod(view.fields, self.energy, self.modes)
-        branch = BranchSettings(self.members, self.width, self.steps, self.learning_rate, self.weight_decay, self.seed)
+        branch = BranchSettings(
+            self.members, self.width, self.steps, self.learning_rate, self.weight_decay, self.seed, self.degree
+        )
         line, scale, trained = Coefficients.fit(branch, view.inputs, basis.coefficients)
         targets, amplitude = _targets(basis)
         n_features = n_fourier_features(places.shape[1], self.fourier_octaves)

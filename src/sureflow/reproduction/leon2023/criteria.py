@@ -15,6 +15,7 @@ from sureflow.reproduction.leon2023.printed import VARIABLES
 
 BOTH = (INSIDE, OUTSIDE)
 UQ_KINDS = ("mve", "evidential", "ensemble")
+OTHER_WAYS = ("dropout", "mixture")
 NONLOCAL, POINTWISE = ("nbf", "pod-deeponet", "fno"), "deeponet-body-fitted"
 KEY_NAMES = {"mae": "MAE", "relative_error": "relative error", "miscalibration": "miscalibration area"}
 
@@ -318,3 +319,18 @@ def nonlocal_models_err_less(findings: Findings) -> Finding:
         holds &= max(numbers[kind] for kind in NONLOCAL) < numbers[POINTWISE]
         lines.append(f"{findings.domain_name(domain)}, {region_name(region)}: {listed(findings, numbers)}")
     return finding(holds, "MAE:", lines)
+
+
+def other_ways_are_no_better(findings: Findings) -> Finding:
+    lines, holds = [], True
+    for domain in BOTH:
+        errors, areas = (
+            {kind: need(findings, key, kind, domain) for kind in (*OTHER_WAYS, "ensemble")}
+            for key in ("mae", "miscalibration")
+        )
+        better = [k for k in OTHER_WAYS if errors[k] < errors["ensemble"] and areas[k] < areas["ensemble"]]
+        holds &= not better
+        lines.append(
+            f"{findings.domain_name(domain)}: MAE {listed(findings, errors)}; miscalibration {listed(findings, areas)}"
+        )
+    return finding(holds, "", lines)
