@@ -16,6 +16,18 @@ KEPT = {
     "figures": ("*.png",),
     "tables": ("*.md", "*.csv", "*.tex"),
 }
+# Of the companions of the reference study, what a reader needs; their results take megabytes, and minutes to make again.
+BRIEFLY = {
+    ".": ("study.toml", "provenance.json"),
+    "figures": (
+        "relative_errors.png",
+        "miscalibration.png",
+        "spatial_u1.png",
+        "evidential_*.png",
+        "learning_curves.png",
+    ),
+    "tables": ("*.md", "*.csv"),
+}
 TITLES = {
     "summary": "Error and calibration",
     "appendix": "The appendix table of the paper, beside ours",
@@ -48,8 +60,8 @@ Made by
     python benchmarks/reference.py nearest/ --preset nearest
 
 on 441 runs with an adiabatic wall; fields are divided by those of the free stream, and errors are measured so. Less was trained
-than in the [reference study](../study/README.md), as the preset says. `results.json` has everything that was measured,
-`provenance.json` times and versions. What it says of the paper: [differences](../study/differences.md).
+than in the [reference study](../study/README.md), as the preset says. `study.toml` has all settings, `provenance.json`
+times and versions. What it says of the paper: [differences](../study/differences.md).
 """,
     "methods": """# What the paper names and leaves to others, beside its own kinds at their best
 
@@ -72,7 +84,7 @@ def main() -> None:
     parser.add_argument("--preset", choices=list(HEADS), default="paper")
     options = parser.parse_args()
     docs = Path("docs") / DOCS[options.preset]
-    for folder, patterns in KEPT.items():
+    for folder, patterns in (KEPT if options.preset == "paper" else BRIEFLY).items():
         keep(options.study / folder, docs / folder, patterns)
     (docs / "README.md").write_text(page(options.study, docs, HEADS[options.preset]))
 

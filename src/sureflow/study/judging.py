@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,26 @@ def space_of(data: StudyRuns) -> dict[str, list[float]]:
     return {"mean": data.space.mean.tolist(), "std": data.space.std.tolist()}
 
 
+@dataclass
+class Answers:
+    """Predictions of a model, kept where they fit into memory: networks take long to answer, and are asked the same again."""
+
+    surrogate: Surrogate
+    keep: bool
+    advance: Callable[[int], None]
+    asked: dict[bytes, Predictive] = field(default_factory=dict)
+    done: int = 0
+
+    def __call__(self, conditions: np.ndarray) -> Predictive:
+        self.done += len(conditions)
+        self.advance(self.done)
+        key = conditions.tobytes()
+        found = self.asked[key] if key in self.asked else self.surrogate.predictive(conditions)
+        if self.keep:
+            self.asked[key] = found
+        return found
+
+
 def evaluate_model(folder: Path, entry: Entry, data: StudyRuns, advance: Callable[[float], None]) -> Found:
     """`evaluation/<label>.json` with rows, cases, curves and histograms, and `.npz` with the fields that are drawn."""
     surrogate = load(folder / "models" / entry.label)
@@ -68,19 +89,12 @@ def evaluate_model(folder: Path, entry: Entry, data: StudyRuns, advance: Callabl
         uq, part = FURTHER_UQ[surrogate.uq]
         kinds.append((f"{entry.label}-{part}", uq, part))
     n_tested = int(np.logical_or.reduce(list(tests.values())).sum()) * len(kinds)
-    done = 0
-
-    def predict(conditions: np.ndarray) -> Predictive:
-        nonlocal done
-        done += len(conditions)
-        advance(min(1.0, done / n_tested))
-        return surrogate.predictive(conditions)
-
+    answers = Answers(surrogate, data.runs.fits_in_memory, lambda done: advance(min(1.0, done / n_tested)))
     found: Found = {"rows": [], "cases": [], "curves": [], "histogram": [], "quantities": [], "verdicts": []}
     for label, uq, part in kinds:
         identity = {"label": label, "model": surrogate.model_name, "uq": uq, **identity_of(entry, data)}
         identity["scaling"] = surrogate.spec.scaling  # which the comparison may have chosen
-        evaluation = evaluate(predict, data.runs, tests, data.space, part=part, scaling=data.metric_scaling)
+        evaluation = evaluate(answers, data.runs, tests, data.space, part=part, scaling=data.metric_scaling)
         named = identity if entry.series is None else identity | {"label": entry.series}
         if part is None:
             found["quantities"] += labelled(quantity_rows(surrogate, data.runs, tests), **named)
