@@ -271,7 +271,8 @@ def test_points_on_the_mesh_agree_with_the_mesh(surrogates, name):
     at_points = surrogates[name].predict(mach=25, altitude_km=46, points=points)
     for variable in ("u1", "T_std"):
         difference = np.abs(at_points[variable].values - field[variable].values.ravel())
-        assert difference.max() < 0.05 * np.ptp(field[variable].values)
+        # A standard deviation may be nearly the same everywhere: then its size counts, and not its range.
+        assert difference.max() < 0.05 * max(np.ptp(field[variable].values), 0.1 * np.abs(field[variable].values).max())
 
 
 @each_whole_field_model

@@ -112,7 +112,7 @@ def test_the_headline_follows_the_numbers():
     swapped.results.rows[:] = worse
     first, second = headline(swapped)
     assert "does not hold as it stands" in first
-    assert second.startswith("Of 22 claims")
+    assert second.startswith("Of 23 claims")
 
 
 @pytest.mark.parametrize("entry", [{"members": 10}, {"model": {"sampler": {"name": "ensemble", "members": 10}}}])

@@ -59,7 +59,7 @@ class Context(eqx.Module):
 class FieldNetwork(Protocol):
     """All fields at many points under one condition: (x, psi, runs) -> the numbers of a head, field by field.
 
-    Outputs are what a polynomial of the parameters leaves of the fields (`Trend`), in units of its standard deviation.
+    Outputs are what a straight line through the runs leaves of the fields, in units of its standard deviation.
     """
 
     def __call__(

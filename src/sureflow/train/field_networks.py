@@ -1,4 +1,4 @@
-"""Trained networks of whole fields: a polynomial of the parameters, and what they add to it."""
+"""Trained networks of whole fields: a straight line over the parameters, and what they add to it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ WEIGHTS, TREND, CONTEXT = "weights.", "trend.", "context."
 
 @dataclass(frozen=True)
 class TrainedFields(FittedModel):
-    """Weights of all members, the polynomial, and the training runs of networks that look at them."""
+    """Weights of all members, the line, and the training runs of networks that look at them."""
 
     recipe: Recipe
     sizes: Sizes
@@ -32,7 +32,7 @@ class TrainedFields(FittedModel):
 
     @classmethod
     def fit(cls, recipe: Recipe, view: View, train: Callable[[View], Any]) -> Self:
-        """Train on what the polynomial leaves; `train` gives the weights of networks that learn a view."""
+        """Train on what the line leaves; `train` gives the weights of networks that learn a view."""
         require_enough_runs(view.inputs, recipe.network.name)
         trend, rest = Trend.fit(view)
         weights = train(replace(view, fields=rest))
