@@ -47,7 +47,7 @@ SCALINGS = {"none": "as they are", "freestream": "our scaling", "similarity": "o
 SIZES = {"paper": (6, 9, 16, 205), "family": (50, 100, 200)}
 SPLIT = {"paper": "paper", "family": "parts"}
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-LONGEST = 30  # processor seconds that one fit and its predictions may take
+LONGEST = 20  # processor seconds that one fit and its predictions may take
 
 
 @dataclass
@@ -177,20 +177,20 @@ def _judge_peer(task: Task, line: Found, path: Path, scale: Scaling, standard: t
 class Rows:
     """Lines that were measured, by study, number of runs, method and scaling; in a file, if one is given."""
 
-    def __init__(self, path: Path | None):
-        self.path = path
+    def __init__(self, path: Path | None, *, closed: bool = False):
+        self.path, self.closed = path, closed
         self.known = json.loads(path.read_text()) if path is not None and path.exists() else {}
 
     def measured(self, keys: Sequence[str], measure: Callable[[list[str]], Iterable[Found]]) -> list[Found]:
-        """The rows of all keys; `measure` is asked for those that are not known."""
+        """The rows of all keys; `measure` is asked for those that are not known, unless the file is closed."""
         missing = [key for key in keys if key not in self.known]
-        if missing:
+        if missing and not self.closed:
             for key, line in zip(missing, measure(missing), strict=True):
                 self.known[key] = asdict(line)
                 print(line.row(), flush=True)
             if self.path is not None:
                 write_atomically(self.path, json.dumps(self.known, indent=1).encode())
-        return [Found(**self.known[key]) for key in keys]
+        return [Found(**self.known[key]) for key in keys if key in self.known]
 
 
 def table(runs: Runs, study: str, size: int, args: argparse.Namespace, rows: Rows) -> list[str]:
@@ -208,7 +208,7 @@ def table(runs: Runs, study: str, size: int, args: argparse.Namespace, rows: Row
     lines.sort(key=lambda line: others.index(line.method))
     if OURS not in methods:
         return []
-    (mine,) = rows.measured([f"{study}/{size}/{OURS}"], lambda missing: [ours(task)])
+    (mine,) = rows.measured([f"{study}/{size}/{OURS}"], lambda missing: [ours(task)]) or [Found(OURS, "not measured")]
     text = [
         f"## {study.capitalize()} study, {len(task.training)} runs",
         "",
@@ -224,6 +224,8 @@ def table(runs: Runs, study: str, size: int, args: argparse.Namespace, rows: Row
             f"error; out-of-domain {beyond.method} ({beyond.seen}), with {beyond.outside / mine.outside:.2f} times.",
             "",
         ]
+    unknown = [method for method in others if method not in {line.method for line in lines}]
+    text += [f"Not measured with so many runs, for want of time: {', '.join(unknown)}.", ""] if unknown else []
     remarks = dict.fromkeys(
         f"- {line.method} ({line.seen}): {'; '.join(line.remarks)}" for line in (mine, *lines) if line.remarks
     )
@@ -249,12 +251,13 @@ def main() -> None:
         "--methods", default=",".join((*PEERS, OURS)), help="a page is made only with sureflow among them"
     )
     parser.add_argument("--rows", type=Path, help="file that keeps the rows: those in it are not measured again")
+    parser.add_argument("--closed", action="store_true", help="measure nothing: make the page of the rows in the file")
     parser.add_argument("--python", default=sys.executable, help="Python of the peers' environment")
     parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
     text = ["# Peers on the same runs", "", " ".join((__doc__ or "").split("\n\n")[2].split()), ""]
     text += [f"{versions(args.python)}; Python {platform.python_version()}, {platform.machine()}.", "", NOTES, ""]
-    rows = Rows(args.rows)
+    rows = Rows(args.rows, closed=args.closed)
     for study in SIZES:
         store = getattr(args, study)
         for size in () if store is None else map(int, args.sizes.split(",")) if args.sizes else SIZES[study]:
