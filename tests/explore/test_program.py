@@ -51,3 +51,14 @@ def test_inputs_of_similarity():
     }
     known = replace(runs, header=replace(runs.header, made_by=made_by))
     agrees(sf.fit(known, "interpolation", scaling="similarity", calibrate=False))
+
+
+def test_limits_of_the_enthalpy_hold_in_the_page_as_well():
+    """Far outside, where the interpolation alone is too hot and too fast."""
+    few = synthetic.runs().select(np.array([6, 7, 8, 11, 12, 13, 16, 17, 18]))
+    surrogate = sf.fit(few, InterpolationSettings(), scaling="none", calibrate=False)
+    at = np.array([[2.5, 85.0], [39.0, 1.0], [3.0, 2.0], [38.0, 84.0], [20.0, 40.0]])
+    unbound = replace(surrogate, predictor=replace(surrogate.predictor, limits=None))
+    wanted, before = (np.asarray(one.raw_predictive(at).mean) for one in (surrogate, unbound))
+    assert (np.abs(wanted - before).max(axis=2) > 0)[:4].any(axis=0)[[0, 3]].all()
+    np.testing.assert_allclose(program_of(surrogate, []).run(at)["mean"], wanted, rtol=1e-6, atol=1e-6 * wanted.max())
