@@ -10,6 +10,7 @@ from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
 from sureflow.predictive import Predictive
 from sureflow.runtime import one_blas_thread
+from sureflow.surrogate.geometry_errors import geometry_errors, sides_with_geometry, with_geometry
 from sureflow.surrogate.learning import fit_predictor
 from sureflow.surrogate.matching import in_training_order, matched, trained_runs
 from sureflow.surrogate.model import Surrogate
@@ -111,11 +112,14 @@ def calibrate(
     sides = _sides(surrogate) if len(training) == len(domain.parameters) else {}
     everyone = _everyone(surrogate) if chosen.by_folds else []
     leave_out = _leave_out(surrogate, training, len(everyone) + sum(map(len, sides.values())), on_refit)
+    whole = observe is not None and len(training) == len(domain.parameters)
+    of_mesh = geometry_errors(surrogate.space, training, observe) if whole else None  # type: ignore[arg-type]
     if chosen.by_folds:
         held_out = held_out_predictions(leave_out, training, everyone, domain, unit, observe)
+        held_out = with_geometry(held_out, of_mesh)
     else:
         held_out = unseen_predictions(surrogate.predictor, unseen, domain, unit, observe)
-    left_out = side_predictions(leave_out, training, sides, domain, unit, observe)
+    left_out = sides_with_geometry(side_predictions(leave_out, training, sides, domain, unit, observe), of_mesh)
     if walls is not None:
         held_out, left_out = walls.kept(held_out), walls.kept_sides(left_out)
     typical = typical_runs(training.parameters) if chosen.by_folds else None

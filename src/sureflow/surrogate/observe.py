@@ -122,10 +122,14 @@ class Observer:
             rows = [self._numbers(flow) for flow in self._flows(fields, conditions, geometries)]
         return np.array(rows).reshape(len(fields), len(self.quantities))
 
-    def with_walls(self, fields: Fields, conditions: Conditions) -> tuple[Values, Distributions]:
+    def with_walls(
+        self, fields: Fields, conditions: Conditions, geometries: Sequence[Geometry] | None = None
+    ) -> tuple[Values, Distributions]:
         """Every quantity of every case, and what acts on the faces of its wall."""
         with np.errstate(all="ignore"):
-            flows = [(self._numbers(flow), _distributions(flow)) for flow in self._flows(fields, conditions)]
+            flows = [
+                (self._numbers(flow), _distributions(flow)) for flow in self._flows(fields, conditions, geometries)
+            ]
         values, walls = (np.array(rows) for rows in zip(*flows, strict=True))
         return values, walls
 

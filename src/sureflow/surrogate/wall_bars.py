@@ -4,12 +4,13 @@ As with quantities, errors are relative to the predicted value, and the novelty 
 own. At every face, a bar is such that its 90 % interval held 90 % of the held-out runs, smoothed over neighboring faces.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float
 
+from sureflow.data.meshes import Geometry
 from sureflow.surrogate.observe import ALONG_BODY, Conditions, Fields, Observer
 from sureflow.uq.bars import LEAST_NOVELTY, Calibration
 from sureflow.uq.conformal import LEVELS
@@ -35,9 +36,11 @@ class WallErrors:
     inside: HeldOutRuns | None = None
     sides: dict[int, HeldOutRuns] = field(default_factory=dict)
 
-    def __call__(self, fields: Fields, conditions: Conditions) -> Float[np.ndarray, "case number"]:
+    def __call__(
+        self, fields: Fields, conditions: Conditions, geometries: Sequence[Geometry] | None = None
+    ) -> Float[np.ndarray, "case number"]:
         """The quantities, and after them the distributions, face by face."""
-        values, walls = self.observer.with_walls(fields, conditions)
+        values, walls = self.observer.with_walls(fields, conditions, geometries)
         return np.column_stack([values, walls.reshape(len(fields), -1)])
 
     def of_quantities(self, runs: HeldOutRuns) -> HeldOutRuns:
