@@ -31,7 +31,10 @@ def view(inputs: np.ndarray, moves: float = 0.0) -> View:
     behind = 0.5 * (1.0 - np.tanh(row - (20.0 - moves * inputs.mean(axis=1))[:, None, None]))
     pressure = (1.0 + 0.1 * inputs[:, 0])[:, None, None] * (0.2 + behind * (1.0 - 0.3 * line))
     fields = np.stack([shape * line, 0.1 * shape, pressure / temperature, temperature], axis=1).reshape(n_runs, 4, -1)
-    columns = np.column_stack([inputs, np.minimum(landmarks, 0.9 * ROWS[2]), wall, hot])
+    along = np.full((n_runs, 3), [1.0, 2.0, 3.0])
+    share = np.full((n_runs, SHAPE[0]), (np.arange(SHAPE[0]) + 0.5) / SHAPE[0])
+    lines = np.column_stack([along, share, thickness / SHAPE[0]])
+    columns = np.column_stack([inputs, lines, np.minimum(landmarks, 0.9 * ROWS[2]), wall, hot])
     points = np.column_stack([row.ravel(), line.ravel()])
     return View(columns, fields, points, ("u", "v", "rho", "T"), shape=SHAPE, layer=LayerView(ROWS, 2, 3, np.zeros(4)))
 

@@ -7,8 +7,10 @@ import pytest
 
 import layers
 import synthetic
+from sureflow.data.meshes import Geometry, Topology
 from sureflow.data.wall_layer import LANDMARKS, WallLayer, lines_of
 from sureflow.errors import SureflowError
+from sureflow.flow.mesh import MeshSettings, SphereCone, body_mesh
 from sureflow.models import AlignedSettings, InterpolationSettings
 from sureflow.models.kernels import KERNELS, inverse_system
 from sureflow.models.warps import monotone, taps
@@ -38,6 +40,31 @@ def test_the_layer_is_found_as_thick_as_it_was_made():
     assert rows.shape == (len(runs), len(LANDMARKS))
     assert (np.diff(rows, axis=1) > 0).all()
     assert (rows < layer.rows[2]).all()
+
+
+def test_the_place_where_a_wall_has_turned_is_found_between_lines():
+    """At the end of the sphere of a sphere-cone, whatever the size of the sphere."""
+    for radius in (0.06, 0.1, 0.2):
+        body, settings = (
+            SphereCone(nose_radius=radius, half_angle_deg=9.0, length=1.3),
+            MeshSettings(cells=(32, 16), mach=12.0),
+        )
+        mesh = body_mesh(body, settings)
+        lines = lines_of(Geometry.blocks(mesh.centers, (mesh.node_x, mesh.node_r)), Topology(mesh.shape))
+        assert lines is not None
+        step = np.hypot(*(np.diff(node[0]) for node in (mesh.node_x, mesh.node_r)))
+        arc = np.cumsum(step) - 0.5 * step
+        joint = radius * (np.pi / 2 - np.radians(9.0))
+        assert np.interp(joint, arc, np.arange(32)) == pytest.approx(lines.along[1], abs=0.05)
+        assert (np.diff(lines.along) > 0).all()
+
+
+def test_a_wall_that_does_not_turn_has_places_at_even_distances():
+    nodes = np.stack(np.meshgrid(np.linspace(0, 1, 9), np.linspace(0, 1, 5)), axis=-1)
+    centers = 0.25 * (nodes[1:, 1:] + nodes[1:, :-1] + nodes[:-1, 1:] + nodes[:-1, :-1])
+    lines = lines_of(Geometry(centers.reshape(-1, 2), nodes.reshape(-1, 2)), Topology((4, 8)))
+    assert lines is not None
+    np.testing.assert_allclose(lines.along, [1.75, 3.5, 5.25])
 
 
 def test_runs_without_a_layer_say_so():

@@ -14,6 +14,7 @@ from sureflow.models import (
     MODELS,
     NETWORKS,
     AlignedSettings,
+    BodyAlignedSettings,
     DeepONetSettings,
     FNOSettings,
     InterpolationSettings,
@@ -39,6 +40,7 @@ TRAIN = TrainSettings(epochs=60, batch=128, points_per_run="all", learning_rate=
 INSTANCES = {
     "aligned": AlignedSettings(),
     "shock-aligned": ShockAlignedSettings(),
+    "body-aligned": BodyAlignedSettings(),
     "interpolation": InterpolationSettings(),
     "pod-gp": PodGPSettings(modes=4),
     "levels": LevelsSettings(),
@@ -286,6 +288,7 @@ def test_a_constant_parameter_changes_nothing(name):
     if name in (
         "aligned",
         "shock-aligned",
+        "body-aligned",
         "interpolation",
         "levels",
         "pod-gp",

@@ -9,7 +9,7 @@ import layers
 from sureflow.models import AlignedSettings, InterpolationSettings, ShockAlignedSettings
 from sureflow.models.input_metric import LeftOutError, learned_metric
 from sureflow.models.kernels import KERNELS
-from sureflow.models.shock_frame import ShockFrame, _between, _inverse, _shock_rows
+from sureflow.models.shock_frame import ShockFrame, _shock_rows, between, places_of_rows
 from sureflow.models.warps import COLUMNS
 
 
@@ -42,8 +42,8 @@ def test_shocks_are_found_between_rows():
 
 def test_there_and_back_along_a_line():
     rows = np.linspace(-0.5, 23.5, 97)[:, None] ** 1.0 + 0.3 * np.sin(np.linspace(0, np.pi, 97))[:, None]
-    places = _inverse(rows, 24)
-    np.testing.assert_allclose(_between(rows[:, None], np.arange(97.0), places)[:, 0, 0], np.arange(24.0), atol=1e-3)
+    places = places_of_rows(rows, 24)
+    np.testing.assert_allclose(between(rows[:, None], np.arange(97.0), places)[:, 0, 0], np.arange(24.0), atol=1e-3)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -177,3 +177,13 @@ def test_too_few_runs_to_compare():
 def test_models_that_take_long_are_not_compared():
     with pytest.raises(SureflowError, match="a deeponet takes too long to fit again for every fold: leave it out"):
         comparison_folds(synthetic.runs(), ComparisonSettings((InterpolationSettings(), Networks())))
+
+
+def test_what_the_comparison_has_fitted_is_what_learning_it_again_gives():
+    runs, candidates = synthetic.runs(), (InterpolationSettings(), InterpolationSettings(scales="learned"))
+    found = compare(runs, ComparisonSettings(candidates, folds=5), "freestream")
+    again = learn(runs, Specification(found.settings, found.scaling)).predictor
+    assert found.predictor is not None
+    assert found.predictor.spec == again.spec
+    for name, array in again.fitted.arrays().items():
+        np.testing.assert_array_equal(found.predictor.fitted.arrays()[name], array)

@@ -21,6 +21,10 @@ from sureflow.validation import settings
 
 # Places in the layer that maps from run to run keep, in thicknesses.
 LANDMARKS = (0.25, 0.5, 1.0, 1.5)
+# Places along the wall that maps from run to run keep, in arc lengths from its beginning to where it has turned.
+ALONG = (0.5, 1.0, 2.0)
+# Walls that turn by less, in radians, have no such places.
+LEAST_TURN = 0.2
 # The layer ends where this share of the total enthalpy that the wall took is back.
 RECOVERED = 0.95
 # Shares of the way to the innermost shock, in cells: up to the first, what is interpolated is the wall layer's, from the
@@ -41,6 +45,7 @@ class Lines(NamedTuple):
 
     share: Float[np.ndarray, " level"]  # of the wall, of the cells, and of the outer boundary; means over the lines
     length: float  # harmonic mean
+    along: Float[np.ndarray, " place"]  # the lines, as fractions, at the places along the wall of ALONG
 
 
 @settings
@@ -109,20 +114,45 @@ def lines_of(geometry: Geometry, topology: Topology) -> Lines | None:
         return None
     share = np.linalg.norm(geometry.points.reshape(*shape, 2) - wall, axis=2) / length
     levels = np.concatenate([[0.0], share.mean(axis=1), [1.0]])
-    return Lines(levels, float(1.0 / np.mean(1.0 / length))) if (np.diff(levels) > 0).all() else None
+    if not (np.diff(levels) > 0).all():
+        return None
+    return Lines(levels, float(1.0 / np.mean(1.0 / length)), _along(nodes[0]))
+
+
+def _along(wall: Float[np.ndarray, "node 2"]) -> Float[np.ndarray, " place"]:
+    """The lines at ALONG, as fractions; on a wall that hardly turns they are at even distances.
+
+    The wall has turned at twice the arc up to half of its turn: where the sphere of a sphere-cone ends.
+    """
+    step = np.diff(wall, axis=0)
+    size, last = np.linalg.norm(step, axis=1), len(step) - 1.0
+    arc, angle = np.cumsum(size) - 0.5 * size, np.unwrap(np.arctan2(step[:, 1], step[:, 0]))
+    turned = np.abs(angle - angle[0])
+    if turned[-1] < LEAST_TURN:
+        return np.linspace(0.0, last, len(ALONG) + 2)[1:-1]
+    after = int(np.argmax(turned >= 0.5 * turned[-1]))
+    part = (0.5 * turned[-1] - turned[after - 1]) / (turned[after] - turned[after - 1])
+    half = arc[after - 1] + part * (arc[after] - arc[after - 1]) - arc[0]
+    places = arc[0] + 2.0 * half * np.array(ALONG)
+    beyond = last * np.maximum(places / arc[-1] - 1.0, 0.0)
+    return _held_back(np.interp(places, arc, np.arange(len(arc))) + beyond, last)
 
 
 def layer_columns(
     layer: WallLayer, scaling: Scaling, normalizer: Normalizer, parameters: Conditions, lines: Sequence[Lines]
 ) -> Float[np.ndarray, "case column"]:
-    """What a model of wall layers is told of conditions: the landmarks, and the temperatures of wall and stagnation."""
+    """What a model of wall layers is told of conditions: places along the wall, where the cells of a line lie, the thickness of
+    the layer, both as shares of the line, the landmarks, and the temperatures of wall and stagnation.
+    """
     numbers, column = layer.similarity.numbers(parameters), layer.temperature
     assert numbers.wall_temperature is not None
     fields = np.zeros((len(parameters), len(normalizer.fields.mean), 2))
     fields[:, column] = np.stack([numbers.wall_temperature, numbers.stagnation_temperature], axis=1)
     scaled = scaling.forward(fields, parameters)[:, column]
     normalized = (scaled - normalizer.fields.mean[column]) / normalizer.fields.std[column]
-    return np.column_stack([layer.landmarks(numbers, lines), normalized])
+    along, share = np.stack([one.along for one in lines]), np.stack([one.share[1:-1] for one in lines])
+    thickness = layer.thickness(numbers) / [one.length for one in lines]
+    return np.column_stack([along, share, thickness, layer.landmarks(numbers, lines), normalized])
 
 
 def _layer_similarity(header: Header, topology: Topology) -> Similarity | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from sureflow.models.contract import MODELS, Capabilities, FittedModel, ModelSettings, View
 
 if TYPE_CHECKING:
-    from sureflow.models.aligned import AlignedSettings, ShockAlignedSettings
+    from sureflow.models.aligned import AlignedSettings, BodyAlignedSettings, ShockAlignedSettings
     from sureflow.models.deeponet import DeepONet, DeepONetSettings
     from sureflow.models.fno import FNO, FNOSettings
     from sureflow.models.interpolation import InterpolationSettings
@@ -21,6 +21,7 @@ __all__ = [
     "MODELS",
     "NETWORKS",
     "AlignedSettings",
+    "BodyAlignedSettings",
     "Capabilities",
     "DeepONet",
     "DeepONetSettings",
@@ -42,6 +43,7 @@ __all__ = [
 # Imported when first used: most of them import JAX.
 LATER = {
     "AlignedSettings": "aligned",
+    "BodyAlignedSettings": "aligned",
     "DeepONet": "deeponet",
     "DeepONetSettings": "deeponet",
     "FNO": "fno",

@@ -1,6 +1,6 @@
 """Interpolation of runs whose wall layers, or wall layers and shocks, are brought to one place: for few runs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import ClassVar, Self
@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from sureflow import scratch
 from sureflow.errors import SureflowError
+from sureflow.models.body_frame import BodyFrame
 from sureflow.models.contract import (
     MODELS,
     Capabilities,
@@ -45,22 +46,30 @@ from sureflow.models.kernels import (
 )
 from sureflow.models.products import Rows, product, squares
 from sureflow.models.shock_frame import ShockFrame
-from sureflow.models.warps import COLUMNS, LayerWarp
+from sureflow.models.warps import COLUMNS, LayerWarp, told_of_lines
 from sureflow.predictive import EPISTEMIC, Predictive
 from sureflow.runtime import one_blas_thread
 from sureflow.validation import settings
 
 KERNEL = KERNELS["cubic"]
 MOST_RUNS = 64  # that scales are learned from
-OWN, WARP = ("nodes", "scales", "mixture", "inverse", "residuals"), "warp."  # names of arrays
+WARP = "warp."  # before the names of its arrays
+OWN = ("nodes", "scales", "mixture", "inverse", "residuals", "regional", "regional_inverse")  # names of the others
+
+Weights = Float[np.ndarray, "_ case run"]  # for all of the fields, then region by region
+Field = Float[np.ndarray, "variable point"]
+Warp = LayerWarp | ShockFrame | BodyFrame
+Systems = list[tuple[np.ndarray, np.ndarray]]  # nodes, and the inverse of A
 
 
 @dataclass(frozen=True)
 class Aligned(FittedModel):
     """f(x) = sum_k w_k(x) S_k(x) g_k: every run is warped to the condition, and then the runs are interpolated.
 
-    w are the weights of `Interpolation` with the cubic kernel, in learned scales. S_k(x) moves the values of run k along the
-    lines from the wall to the wall layer at x (`LayerWarp`), or to wall layer and shock (`ShockFrame`), and nothing at x_k:
+    w are the weights of `Interpolation` with the cubic kernel, in learned scales; a warp may have regions in which the inputs
+    are mixed in other ways, and weights of each. S_k(x) moves the values of run k along the
+    lines from the wall to the wall layer at x (`LayerWarp`), or to wall layer and shock (`ShockFrame`), or along the wall as well
+    (`BodyFrame`), and nothing at x_k:
     the model passes through the runs. Bars are those of `Interpolation`, from the errors at runs left out one at a time,
     warped as any condition is.
     """
@@ -70,7 +79,9 @@ class Aligned(FittedModel):
     mixture: Float[np.ndarray, "varying varying"]  # of the scaled inputs
     inverse: Float[np.ndarray, "row row"]
     residuals: Float[np.ndarray, "run variable point"]  # e_k sqrt((A^-1)_kk), in float32
-    warp: LayerWarp | ShockFrame
+    regional: Float[np.ndarray, "region varying varying"]  # mixtures of the nodes in the regions of the warp
+    regional_inverse: Float[np.ndarray, "region row row"]
+    warp: Warp
 
     def arrays(self) -> dict[str, np.ndarray]:
         arrays = {name: getattr(self, name) for name in OWN}
@@ -79,25 +90,31 @@ class Aligned(FittedModel):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Models of earlier versions do not mix their inputs."""
-        if "nodes" in arrays and "mixture" not in arrays:
-            arrays = {**arrays, "mixture": np.eye(arrays["nodes"].shape[1])}
-        warp = ShockFrame if f"{WARP}shocks" in arrays else LayerWarp
+        """Models of earlier versions do not mix their inputs, or do so in one way."""
+        if "nodes" in arrays and "inverse" in arrays:
+            varying, rows = np.eye(arrays["nodes"].shape[1]), arrays["inverse"]
+            arrays = {"mixture": varying, "regional": varying[None][:0], "regional_inverse": rows[None][:0], **arrays}
+        warp = BodyFrame if f"{WARP}told" in arrays else ShockFrame if f"{WARP}shocks" in arrays else LayerWarp
         names = {*OWN, *(f"{WARP}{item.name}" for item in fields(warp))}
         if names != set(arrays):
             raise SureflowError(f"an {cls.__name__} model has the arrays {sorted(names)}; found: {sorted(arrays)}")
         own = {name: arrays[name] for name in OWN}
         moved = {name.removeprefix(WARP): arrays[name] for name in names - {*OWN}}
         require_fitting(warp, moved, run=len(own["nodes"]), variable=own["residuals"].shape[1])
-        found = cls(**own, warp=warp(**moved))
-        if not found.warp.is_sound:
+        made = warp(**moved)
+        if not made.is_sound:
             raise SureflowError(f"the model is damaged: the numbers in {WARP}* do not fit its arrays; train it again")
-        return found
+        mixed = [(own["nodes"].shape[1],) * 2, own["inverse"].shape]
+        count = len(made.regions) if isinstance(made, BodyFrame) else 0
+        if [own[name].shape for name in ("regional", "regional_inverse")] != [(count, *shape) for shape in mixed]:
+            raise SureflowError("the model is damaged: its mixtures do not fit the regions of its warp; train it again")
+        return cls(**own, warp=made)
 
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
         asked = self._used(inputs)
         spread = self._spread(nearby(asked, self.nodes))
-        return Predictive(self._mean(inputs), {EPISTEMIC: self._power(asked)[:, None, None] * spread})
+        size = self._flattery * self._power(asked)
+        return Predictive(self._mean(inputs), {EPISTEMIC: size[:, None, None] * spread})
 
     def novelty(self, inputs: Inputs, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " case"]:
         """The power function, over its median at runs left out one at a time."""
@@ -110,14 +127,13 @@ class Aligned(FittedModel):
     def leave_out(self, groups: Groups) -> LeftOut:
         """The weights without a group are in closed form; the residuals of the others are those of the model of all runs."""
         n_runs, runs = len(self.nodes), np.concatenate([np.asarray(group) for group in groups])
-        weights, close, power = np.zeros((len(runs), n_runs)), np.zeros((len(runs), n_runs)), np.empty(len(runs))
-        start = 0
+        close, start = np.zeros((len(runs), n_runs)), 0
         for group in map(np.asarray, groups):
             rows, others = slice(start, start := start + len(group)), np.setdiff1d(np.arange(n_runs), group)
-            weights[rows, others], power[rows] = _weights_without(self.nodes, self.inverse, group, others)
             close[rows, others] = nearby(self.nodes[group], self.nodes[others])
+        weights, power = _left_out(self._systems, groups)
         mean = scratch.room((len(runs), *self.residuals.shape[1:]))
-        for row, field in enumerate(self.warp.combined(weights, self.warp.layers[runs])):
+        for row, field in enumerate(_combined(self.warp, weights, self.warp.layers[runs])):
             mean[row] = field
         std = scratch.room(mean.shape)
         np.multiply(power[:, None, None], self._spread(close), out=std, casting="same_kind")
@@ -130,7 +146,7 @@ class Aligned(FittedModel):
     def samples(self, inputs: Inputs, coordinates: Coordinates, count: int, rng: np.random.Generator) -> Samples:
         """The mean plus what was missed at a run nearby, as `Interpolation` draws it."""
         asked = self._used(inputs)
-        close, power = nearby(asked, self.nodes), self._power(asked)
+        close, power = nearby(asked, self.nodes), self._flattery * self._power(asked)
         return drawn_fields(self._mean(inputs), power, close, self.residuals, count, rng)
 
     @cached_property
@@ -142,21 +158,41 @@ class Aligned(FittedModel):
         variance = product(close.astype(np.float32), self._squares)
         return np.sqrt(variance).reshape(len(close), *self.residuals.shape[1:])
 
+    @property
+    def _flattery(self) -> float:
+        """How much larger errors are than at runs left out, which the mixtures of the inputs have seen.
+
+        As in a regression, sqrt(n / (n - unknowns)), with half as many unknowns as a mixture has, since a prior holds them; at
+        most as if half of the runs were used up.
+        """
+        n_runs, n_varying = self.nodes.shape
+        unknowns = n_varying * (n_varying + 1) / 4 if len(self.regional) else 0.0
+        return float(np.sqrt(n_runs / max(n_runs - unknowns, 0.5 * n_runs)))
+
     @cached_property
     def _typical_power(self) -> float:
         return typical_power(self.inverse[: len(self.nodes), : len(self.nodes)])
 
     def _used(self, inputs: Inputs) -> Float[np.ndarray, "case varying"]:
         used = self.scales > 0
-        return (np.asarray(inputs, float)[:, :-COLUMNS][:, used] * self.scales[used]) @ self.mixture
+        return (np.asarray(inputs, float)[:, : len(used)][:, used] * self.scales[used]) @ self.mixture
 
     def _power(self, asked: Float[np.ndarray, "case varying"]) -> Float[np.ndarray, " case"]:
         return power_function(KERNEL, asked, self.nodes, self.inverse)
 
     def _mean(self, inputs: Inputs) -> Fields:
-        weights = terms(KERNEL, self._used(inputs), self.nodes) @ self.inverse[:, : len(self.nodes)]
-        layers = np.asarray(inputs, float)[:, -COLUMNS:]
-        return np.stack([*self.warp.combined(weights, layers)])
+        asked, n_runs = self._used(inputs), len(self.nodes)
+        mixtures = [np.eye(self.nodes.shape[1]), *self.regional]
+        weights = [
+            terms(KERNEL, asked @ mixture, nodes) @ inverse[:, :n_runs]
+            for mixture, (nodes, inverse) in zip(mixtures, self._systems, strict=True)
+        ]
+        return np.stack([*_combined(self.warp, np.stack(weights), np.asarray(inputs, float)[:, len(self.scales) :])])
+
+    @cached_property
+    def _systems(self) -> Systems:
+        regional = zip(self.regional, self.regional_inverse, strict=True)
+        return [(self.nodes, self.inverse), *((self.nodes @ mixture, inverse) for mixture, inverse in regional)]
 
 
 @MODELS.add
@@ -175,7 +211,7 @@ class AlignedSettings(ModelSettings):
     def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> Aligned:
         if view.layer is None or view.shape is None:
             raise SureflowError(f"{self.name} needs runs with a wall layer: choose interpolation")
-        inputs = np.asarray(view.inputs, float)[:, :-COLUMNS]
+        inputs = _own_inputs(view)
         require_enough_runs(inputs, self.name)
         scales = varying_parameters(inputs).astype(float)
         nodes, warp = inputs[:, scales > 0], LayerWarp.of(view, view.layer, view.shape)
@@ -183,14 +219,14 @@ class AlignedSettings(ModelSettings):
             scales[scales > 0] = _learned_scales(nodes, warp)
             nodes = nodes * scales[scales > 0]
         inverse = inverse_system(KERNEL, nodes)
-        mixture = np.eye(nodes.shape[1])
-        return Aligned(nodes, scales, mixture, inverse, _residuals(nodes, inverse, warp, view.fields), warp)
+        mixture, residuals = np.eye(nodes.shape[1]), _residuals([(nodes, inverse)], warp, view.fields)
+        return Aligned(nodes, scales, mixture, inverse, residuals, mixture[None][:0], inverse[None][:0], warp)
 
 
 @MODELS.add
 @settings
 class ShockAlignedSettings(ModelSettings):
-    """Wall layers and shocks, over inputs that are mixed as leaving runs out teaches: for bodies and meshes that vary."""
+    """Wall layers and shocks, over inputs that are mixed as leaving runs out teaches."""
 
     name: ClassVar[str] = "shock-aligned"
     uq: ClassVar[str] = "loo"
@@ -201,33 +237,80 @@ class ShockAlignedSettings(ModelSettings):
     def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> Aligned:
         if view.layer is None or view.shape is None:
             raise SureflowError(f"{self.name} needs runs with a wall layer: choose interpolation")
-        inputs = np.asarray(view.inputs, float)[:, :-COLUMNS]
+        inputs = _own_inputs(view)
         require_enough_runs(inputs, self.name)
         used = varying_parameters(inputs)
         frame = ShockFrame.of(view, view.layer, view.shape)
         mixture = learned_metric(KERNEL, inputs[:, used], frame.seen)
         nodes = inputs[:, used] @ mixture
         inverse, scales = inverse_system(KERNEL, nodes), used.astype(float)
-        return Aligned(nodes, scales, mixture, inverse, _residuals(nodes, inverse, frame, view.fields), frame)
+        residuals = _residuals([(nodes, inverse)], frame, view.fields)
+        return Aligned(nodes, scales, mixture, inverse, residuals, mixture[None][:0], inverse[None][:0], frame)
 
 
-def _residuals(
-    nodes: Float[np.ndarray, "run varying"],
-    inverse: Float[np.ndarray, "row row"],
-    warp: LayerWarp | ShockFrame,
-    fields: Fields,
-) -> Fields:
+@MODELS.add
+@settings
+class BodyAlignedSettings(ModelSettings):
+    """Wall layers, shocks and turns of walls, over inputs that are mixed region by region, as leaving runs out teaches: for
+    bodies and meshes that vary.
+    """
+
+    name: ClassVar[str] = "body-aligned"
+    uq: ClassVar[str] = "loo"
+    capabilities: ClassVar[Capabilities] = AlignedSettings.capabilities
+    fitted: ClassVar[type[FittedModel]] = Aligned
+
+    @one_blas_thread()
+    def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> Aligned:
+        if view.layer is None or view.shape is None:
+            raise SureflowError(f"{self.name} needs runs with a wall layer: choose interpolation")
+        inputs = _own_inputs(view)
+        require_enough_runs(inputs, self.name)
+        used = varying_parameters(inputs)
+        frame = BodyFrame.of(view, view.layer, view.shape)
+        seen = frame.seen
+        mixture = learned_metric(KERNEL, inputs[:, used], np.concatenate(seen, axis=2))
+        nodes, scales, plain = inputs[:, used] @ mixture, used.astype(float), np.eye(used.sum())
+        regional = [learned_metric(KERNEL, nodes, some, plain) for some in seen]
+        systems = [(nodes @ mixed, inverse_system(KERNEL, nodes @ mixed)) for mixed in (plain, *regional)]
+        (_, inverse), *others = systems
+        residuals = _residuals(systems, frame, view.fields)
+        inverses = np.stack([other for _, other in others])
+        return Aligned(nodes, scales, mixture, inverse, residuals, np.stack(regional), inverses, frame)
+
+
+def _combined(warp: Warp, weights: Weights, told: Float[np.ndarray, "case column"]) -> Iterator[Field]:
+    """Sums of the runs, warped to conditions of which this is told; one after the other."""
+    return (
+        warp.combined(weights, told) if isinstance(warp, BodyFrame) else warp.combined(weights[0], told[:, -COLUMNS:])
+    )
+
+
+def _own_inputs(view: View) -> Float[np.ndarray, "run parameter"]:
+    """Without what is told of the lines."""
+    assert view.shape is not None
+    return np.asarray(view.inputs, float)[:, : -told_of_lines(view.shape)]
+
+
+def _left_out(systems: Systems, groups: Groups) -> tuple[Weights, Float[np.ndarray, " row"]]:
+    """Weights of the other runs at runs that are left out in groups, in every region, and the power function."""
+    n_runs, runs = len(systems[0][0]), np.concatenate([np.asarray(group) for group in groups])
+    weights, power = np.zeros((len(systems), len(runs), n_runs)), np.empty(len(runs))
+    start = 0
+    for group in map(np.asarray, groups):
+        rows, others = slice(start, start := start + len(group)), np.setdiff1d(np.arange(n_runs), group)
+        for number, (nodes, inverse) in reversed([*enumerate(systems)]):
+            weights[number][rows, others], power[rows] = _weights_without(nodes, inverse, group, others)
+    return weights, power
+
+
+def _residuals(systems: Systems, warp: Warp, fields: Fields) -> Fields:
     """What is missed at every run left out, over the power function there."""
     residuals, everyone = scratch.empty(fields.shape, np.float32), np.arange(len(fields))
-    weights, power = np.zeros((len(fields), len(fields))), np.empty(len(fields))
-    for run in everyone:
-        others = everyone != run
-        weights[run, others], power[run] = (
-            found[0] for found in _weights_without(nodes, inverse, everyone[[run]], everyone[others])
-        )
+    weights, power = _left_out(systems, [*everyone[:, None]])
     # A run that the polynomial needs leaves no interpolation behind: it tells nothing.
     useful = power < 1.0 / np.sqrt(np.finfo(float).eps)
-    for run, field in enumerate(warp.combined(weights, warp.layers)):
+    for run, field in enumerate(_combined(warp, weights, warp.layers)):
         residuals[run] = (field - fields[run]) / power[run] if useful[run] else 0.0
     return residuals
 

@@ -55,8 +55,9 @@ class View:
 class LayerView:
     """What a model that needs a wall layer is told of it, besides the last columns of its inputs.
 
-    Those are, of every condition, the rows of the mesh where landmarks of the layer lie, and the normalized temperatures of
-    wall and stagnation. `rows` are those of `WallLayer`; `zero` is what zero is in normalized fields.
+    Those are, of every condition, where its lines lie and where landmarks of the layer lie on them, and the normalized
+    temperatures of wall and stagnation (`layer_columns`). `rows` are those of `WallLayer`; `zero` is what zero is in normalized
+    fields.
     """
 
     rows: tuple[float, float, float]
@@ -248,6 +249,7 @@ MODELS.later("pod-gp", "sureflow.models.pod_gp")
 MODELS.later("pod-deeponet", "sureflow.models.pod_deeponet")
 MODELS.later("aligned", "sureflow.models.aligned")
 MODELS.later("shock-aligned", "sureflow.models.aligned")
+MODELS.later("body-aligned", "sureflow.models.aligned")
 MODELS.later("levels", "sureflow.models.levels")
 MODELS.later(NETWORKS_NAME, "sureflow.train.networks")
 MODELS.later("nbf", "sureflow.train.nbf")

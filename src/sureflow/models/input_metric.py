@@ -9,12 +9,16 @@ MOST_STEPS = 60
 
 
 def learned_metric(
-    kernel: Kernel, nodes: Nodes, fields: Float[np.ndarray, "run variable point"]
+    kernel: Kernel,
+    nodes: Nodes,
+    fields: Float[np.ndarray, "run variable point"],
+    start: Float[np.ndarray, "parameter parameter"] | None = None,
 ) -> Float[np.ndarray, "parameter parameter"]:
     """By what upper triangular matrix to multiply the inputs.
 
     As `learned_scales`, with what the inputs are mixed by as well: the errors e_k = |(P f)_k| / P_kk, with P the runs' block
-    of A^-1, and here their derivatives in closed form, from dP = -P dK P.
+    of A^-1, and here their derivatives in closed form, from dP = -P dK P. The search begins at a metric that was learned from
+    other fields of the same runs, where there is one.
     """
     from scipy.optimize import minimize  # not needed by who only predicts
 
@@ -22,11 +26,11 @@ def learned_metric(
     nodes, roots = nodes[used], roots_of(fields, used)
     size = nodes.shape[1]
     if is_flat(nodes) or not roots.any():
-        return np.eye(size)
+        return np.eye(size) if start is None else start
     error = LeftOutError(kernel, nodes, roots)
-    start = np.zeros(size * (size + 1) // 2)
-    bounds = [SCALE_BOUNDS] * len(start)
-    found = minimize(error, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_STEPS})
+    begin = np.zeros(size * (size + 1) // 2) if start is None else error.unknowns(start)
+    bounds = [SCALE_BOUNDS] * len(begin)
+    found = minimize(error, begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_STEPS})
     return error.metric(found.x)
 
 
@@ -45,6 +49,10 @@ class LeftOutError:
         metric = np.diag(np.exp(unknowns[:size]))
         metric[self.above] = unknowns[size:]
         return metric
+
+    def unknowns(self, metric: Float[np.ndarray, "parameter parameter"]) -> np.ndarray:
+        """Those of a metric."""
+        return np.concatenate([np.log(np.diag(metric)), metric[self.above]])
 
     def __call__(self, unknowns: np.ndarray) -> tuple[float, np.ndarray]:
         n_runs, metric = len(self.nodes), self.metric(unknowns)

@@ -26,7 +26,7 @@ from sureflow.models.contract import (
     unheard,
 )
 from sureflow.models.interpolation import InterpolationSettings
-from sureflow.models.warps import COLUMNS
+from sureflow.models.warps import told_of_lines
 from sureflow.predictive import Predictive
 from sureflow.validation import settings
 
@@ -128,12 +128,12 @@ class LevelsSettings(ModelSettings):
     def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> Levels:
         if view.coarser is None:
             raise SureflowError(f"{self.name} needs runs on a coarser mesh as well: choose interpolation")
-        inputs, below = view.inputs[:, : view.inputs.shape[1] - self._columns], view.coarser
+        inputs, below = view.inputs[:, : view.inputs.shape[1] - self._columns(view.sizes)], view.coarser
         require_enough_runs(inputs, self.name)
         coarse = (self if below.coarser is not None else self.coarse).fit(below)
         missed = view.fields - np.asarray(coarse.predict(view.inputs, view.coordinates).mean)
         difference = self.difference.fit(replace(view, inputs=inputs, fields=missed, layer=None, coarser=None))
-        return Levels(coarse, difference, self._columns)
+        return Levels(coarse, difference, self._columns(view.sizes))
 
     def restore(self, arrays: Mapping[str, np.ndarray], sizes: Sizes) -> Levels:
         below, above = (_named(arrays, kind) for kind in (COARSE, DIFFERENCE))
@@ -141,12 +141,12 @@ class LevelsSettings(ModelSettings):
         found = (self if deeper else self.coarse).restore(below, sizes)
         for kind, part in ((self.coarse.fitted, {} if deeper else below), (self.difference.fitted, above)):
             require_fitting(kind, part, variable=sizes.fields)
-        return Levels(found, self.difference.restore(above, sizes), self._columns)
+        return Levels(found, self.difference.restore(above, sizes), self._columns(sizes))
 
-    @property
-    def _columns(self) -> int:
+    def _columns(self, sizes: Sizes) -> int:
         """Inputs of the wall layer, which only the coarse model sees."""
-        return COLUMNS if self.coarse.capabilities.needs_wall_layer else 0
+        needed = self.coarse.capabilities.needs_wall_layer and sizes.shape is not None
+        return told_of_lines(sizes.shape) if needed and sizes.shape else 0
 
 
 def _named(arrays: Mapping[str, np.ndarray], kind: str) -> dict[str, np.ndarray]:

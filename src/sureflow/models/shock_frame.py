@@ -58,7 +58,7 @@ class ShockFrame:
         for run, field in enumerate(view.fields):
             rows = np.asarray(field, float).reshape(n_variables, *shape).swapaxes(0, 1)
             levels = _levels(rows, layer, *layers[run, -2:])
-            values[run] = _between(levels, _with_wall(len(rows)), frame._rows(layers[run, :-2], shocks[run]))
+            values[run] = between(levels, _with_wall(len(rows)), frame._rows(layers[run, :-2], shocks[run]))
             lost[run] = field - frame._on_mesh(values[run].astype(float), shocks[run], layers[run])
         return frame
 
@@ -108,8 +108,8 @@ class ShockFrame:
     ) -> Fields:
         """From the frame to the mesh."""
         n_rows, n_variables = (len(values) - 1) // FINENESS, len(self.zero)
-        places = _inverse(self._rows(asked[:-2], shock), n_rows)
-        rows = _between(values, np.arange(len(values), dtype=float), places)
+        places = places_of_rows(self._rows(asked[:-2], shock), n_rows)
+        rows = between(values, np.arange(len(values), dtype=float), places)
         found, layer = rows[:, :n_variables], rows[:, :n_variables].copy()
         wall, hot = asked[-2:]
         cold = self._cold(wall, hot)
@@ -123,27 +123,25 @@ class ShockFrame:
     def _cold(self, wall: float, hot: float) -> float:
         """1 for walls as cold as those of the runs, in shares of T_0, and 0 for much hotter ones."""
         zero = self.zero[self.columns[1]]
-        way = ((wall - zero) / (hot - zero) - self._hottest) / HOTTER
+        way = ((wall - zero) / (hot - zero) - self.hottest) / HOTTER
         way = float(np.clip(way, 0.0, 1.0))
         return 1.0 - way**2 * (3.0 - 2.0 * way)
 
     @cached_property
-    def _hottest(self) -> float:
+    def hottest(self) -> float:
         """The largest T_wall / T_0 of the runs."""
         wall, hot = (self.temperatures - self.zero[self.columns[1]]).T
         return float(np.max(wall / hot))
 
     def _rows(self, landmarks: Float[np.ndarray, " landmark"], shock: Lines) -> Float[np.ndarray, "place line"]:
         """The rows of a mesh, as fractions, at the places of the frame."""
-        n_rows = (self.values.shape[1] - 1) // FINENESS
-        places = np.linspace(-0.5, n_rows - 0.5, self.values.shape[1])
-        return monotone(self._given, _nodes(landmarks, shock, n_rows), places).T
+        return rows_of_places(self.given, landmarks, shock, self.values.shape[1])
 
     @cached_property
-    def _given(self) -> Float[np.ndarray, " node"]:
+    def given(self) -> Float[np.ndarray, " node"]:
         """Where the nodes of the maps lie in the frame, on every line."""
         n_rows = (self.values.shape[1] - 1) // FINENESS
-        return _nodes(self.landmarks.mean(axis=0), self.shocks.mean(keepdims=True)[0], n_rows)[0]
+        return frame_nodes(self.landmarks.mean(axis=0), self.shocks.mean(keepdims=True)[0], n_rows)[0]
 
 
 def _levels(
@@ -167,7 +165,7 @@ def _shock_rows(density: Float[np.ndarray, "row line"], temperature: Float[np.nd
     return row + np.clip((inner - half) / np.where(fall > 0, fall, 1.0), 0.0, 1.0)
 
 
-def _nodes(landmarks: Float[np.ndarray, " landmark"], shock: Lines, n_rows: int) -> Float[np.ndarray, "line node"]:
+def frame_nodes(landmarks: Float[np.ndarray, " landmark"], shock: Lines, n_rows: int) -> Float[np.ndarray, "line node"]:
     """Wall, landmarks of the layer, shock and outer boundary on every line, in order, with room between them."""
     shock = np.clip(shock, LEAST_GAP * (len(landmarks) + 1) - 0.5, n_rows - 0.5 - LEAST_GAP)
     room = LEAST_GAP * np.arange(len(landmarks), 0, -1)
@@ -177,7 +175,16 @@ def _nodes(landmarks: Float[np.ndarray, " landmark"], shock: Lines, n_rows: int)
     return np.column_stack([ends[0], inside, shock, ends[1]])
 
 
-def _inverse(rows: Float[np.ndarray, "place line"], n_rows: int) -> Float[np.ndarray, "row line"]:
+def rows_of_places(
+    given: Float[np.ndarray, " node"], landmarks: Float[np.ndarray, " landmark"], shock: Lines, n_places: int
+) -> Float[np.ndarray, "place line"]:
+    """The rows of a mesh, as fractions, at the places of a frame whose nodes are the `given` ones."""
+    n_rows = (n_places - 1) // FINENESS
+    places = np.linspace(-0.5, n_rows - 0.5, n_places)
+    return monotone(given, frame_nodes(landmarks, shock, n_rows), places).T
+
+
+def places_of_rows(rows: Float[np.ndarray, "place line"], n_rows: int) -> Float[np.ndarray, "row line"]:
     """The places of the frame, as fractions, at the rows of the mesh."""
     at, places = np.arange(n_rows, dtype=float), np.arange(len(rows), dtype=float)
     return np.stack([np.interp(at, line, places) for line in rows.T], axis=1)
@@ -188,7 +195,7 @@ def _with_wall(n_rows: int) -> Float[np.ndarray, " level"]:
     return np.concatenate([[-0.5], np.arange(n_rows, dtype=float)])
 
 
-def _between(
+def between(
     values: Float[np.ndarray, "level value line"],
     levels: Float[np.ndarray, " level"],
     at: Float[np.ndarray, "place line"],

@@ -10,11 +10,11 @@ from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 
 from sureflow import scratch
-from sureflow.data.wall_layer import LANDMARKS
+from sureflow.data.wall_layer import ALONG, LANDMARKS
 from sureflow.models.contract import LayerView, View
 from sureflow.models.products import product
 
-COLUMNS = len(LANDMARKS) + 2  # of the inputs that are the layer's
+COLUMNS = len(LANDMARKS) + 2  # of the inputs that are the layer's, the last of them
 TAPS = 4  # cells that a value between cells is interpolated from
 # Runs are left out of a sum as long as their weights are, together, below this.
 NEGLIGIBLE = 1e-5
@@ -24,6 +24,11 @@ MOST_VALUES = 4096
 COLDEST = 0.05
 
 Row = Float[np.ndarray, " run"]
+
+
+def told_of_lines(shape: tuple[int, ...]) -> int:
+    """How many of the last inputs of a model are about the lines of a mesh of this shape: see `layer_columns`."""
+    return len(ALONG) + shape[0] + 1 + COLUMNS
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from sureflow.models.contract import ModelSettings
 from sureflow.predictive import Predictive
 from sureflow.runtime import one_blas_thread, usable_cores
 from sureflow.surrogate.learning import fit_predictor
+from sureflow.surrogate.predictor import Predictor
 from sureflow.surrogate.specification import ComparisonSettings, Specification
 from sureflow.uq.folds import Fold, fewest_to_fit, random_folds
 
@@ -60,12 +61,13 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The candidates, and the model and the scaling of the best of them."""
+    """The candidates, and the model and the scaling of the best of them; fitted to all runs, if that is how it was judged."""
 
     candidates: tuple[Candidate, ...]
     settings: ModelSettings
     scaling: str
     folds: int
+    predictor: Predictor | None = None
 
     def rows(self) -> tuple[dict[str, Any], ...]:
         """Plain values, for provenance."""
@@ -83,6 +85,7 @@ class _Racer:
     errors: list[Float[np.ndarray, "case variable"]] = field(default_factory=list)
     seconds: float = 0.0
     beyond: float | None = None
+    predictor: Predictor | None = None  # of all runs, as long as it may be the best
 
     @property
     def spec(self) -> Specification:
@@ -140,7 +143,7 @@ def compare(
                 done += 1
                 on_fit(done, total, racer.model.title)
 
-        each(lambda racer: _judge_at_once(racer, runs, folds, sides, space), at_once, total)
+        each(lambda racer: _judge_at_once(racer, runs, folds, sides, space, at_once), at_once, total)
         for number, fold in enumerate(folds):
             total = done + (len(folds) - number) * len(running)
             each(lambda racer, fold=fold: racer.errors.append(_errors(runs, racer.spec, fold, space)), running, total)
@@ -150,7 +153,8 @@ def compare(
             racer.beyond = _mean(_errors(runs, racer.spec, side, space) for side in sides)
     finished = [racer for racer in racers if len(racer.errors) == len(folds)]
     winner = min(finished, key=lambda racer: racer.candidate().score)
-    return Comparison(tuple(racer.candidate() for racer in racers), winner.model, winner.scaling, len(folds))
+    candidates = tuple(racer.candidate() for racer in racers)
+    return Comparison(candidates, winner.model, winner.scaling, len(folds), winner.predictor)
 
 
 def _timed(function: Callable[[_Racer], None], racer: _Racer) -> None:
@@ -174,10 +178,18 @@ def suits(model: ModelSettings, scaling: str, runs: Runs) -> bool:
     return runs.topology.shape is not None or not needs.needs_structured_mesh
 
 
-def _judge_at_once(racer: _Racer, runs: Runs, folds: Sequence[Fold], sides: Sequence[Fold], space: Standard) -> None:
-    found = _errors_at_once(runs, racer.spec, [*folds, *sides], space)
-    racer.errors.extend(found[: len(folds)])
+def _judge_at_once(
+    racer: _Racer, runs: Runs, folds: Sequence[Fold], sides: Sequence[Fold], space: Standard, all_of_them: list[_Racer]
+) -> None:
+    """Of those who are judged by then, only the best one stays in memory."""
+    racer.predictor = fit_predictor(runs, racer.spec)
+    found = _errors_at_once(runs, racer.predictor, [*folds, *sides], space)
     racer.beyond = _mean(found[len(folds) :])
+    racer.errors.extend(found[: len(folds)])
+    judged = [one for one in all_of_them if one.errors]
+    best = min(judged, key=lambda one: one.candidate().score)
+    for one in judged:
+        one.predictor = one.predictor if one is best else None
 
 
 def _mean(errors: Iterable[Float[np.ndarray, "_ variable"]]) -> float | None:
@@ -199,10 +211,10 @@ def comparison_sides(runs: Runs) -> list[Fold]:
 
 
 def _errors_at_once(
-    runs: Runs, spec: Specification, folds: Sequence[Fold], space: Standard
+    runs: Runs, predict: Predictor, folds: Sequence[Fold], space: Standard
 ) -> list[Float[np.ndarray, "case variable"]]:
     """Mean absolute errors of the runs that each fold leaves out, by one fit to all runs."""
-    predict, groups = fit_predictor(runs, spec), [np.flatnonzero(fold.left_out) for fold in folds]
+    groups = [np.flatnonzero(fold.left_out) for fold in folds]
     found = predict.fitted.leave_out(groups).predictive.mean
     errors = []
     for row, case in zip(found, np.concatenate(groups).tolist(), strict=True):

@@ -77,14 +77,16 @@ def make_surrogate(
 ) -> Surrogate:
     """Choose the model where that is asked for, and learn it from all of the runs; not calibrated."""
     rows: Rows = ()
+    predictor = None
     if isinstance(spec.model, ComparisonSettings):
         scalings = offered_scalings(runs) if spec.scaling == AUTO else spec.scaling
         comparison = compare(runs, spec.model, scalings, listener.comparing)
         rows = comparison.rows()
         listener.compared(rows)
+        predictor = comparison.predictor if spec.coordinates == AUTO else None
         spec = replace(spec, model=comparison.settings, scaling=comparison.scaling)
     # A model is the same bits whenever it is made: times are for who listens.
     timeless = tuple({key: value for key, value in row.items() if key != "seconds"} for row in rows)
-    surrogate = learn(runs, spec, folder=folder, progress=listener.epoch)
+    surrogate = learn(runs, spec, folder=folder, progress=listener.epoch, fitted=predictor)
     numbers = RunNumbers.fit(runs, surrogate.number_space, surrogate.observer)
     return replace(surrogate, comparison=timeless, numbers=numbers)

@@ -24,14 +24,22 @@ from sureflow.surrogate.specification import Specification
 from sureflow.validation import plain
 
 
-def learn(runs: Runs, spec: Specification, *, folder: Path | None = None, progress: Progress = unheard) -> Surrogate:
+def learn(
+    runs: Runs,
+    spec: Specification,
+    *,
+    folder: Path | None = None,
+    progress: Progress = unheard,
+    fitted: Predictor | None = None,
+) -> Surrogate:
     """Learn from all of the runs what the specification says, without calibration.
 
-    With a `folder`, models that resume keep a checkpoint there after every epoch, and go on from the one they find.
+    With a `folder`, models that resume keep a checkpoint there after every epoch, and go on from the one they find. `fitted` is
+    what was learned already, where a comparison of models did so.
     """
     runs.require_trainable()
     require_distinct(runs.parameters, runs.parameter_names)
-    return Surrogate.of(runs, fit_predictor(runs, spec, folder, progress))
+    return Surrogate.of(runs, fitted or fit_predictor(runs, spec, folder, progress))
 
 
 def fit_predictor(

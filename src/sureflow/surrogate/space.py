@@ -54,7 +54,7 @@ class MovingGeometry:
             place[:] = np.concatenate(runs.geometry_of(case).arrays()).T
         inputs = Standard.fit(runs.parameters, axis=0)
         view = View(inputs.forward(runs.parameters), places, np.empty((n_places, 0)), runs.header.axes)
-        return cls(inputs, InterpolationSettings().fit(view), len(first.points))
+        return cls(inputs, InterpolationSettings(scales="learned").fit(view), len(first.points))
 
     def at(self, condition: Float[np.ndarray, " parameter"]) -> Geometry:
         found = self.places.predict(self.inputs.forward(condition[None]), np.empty((0, 0))).mean

@@ -40,15 +40,15 @@ def _candidates() -> tuple[ModelSettings, ...]:
     """What is compared by default; made when it is asked for, since it takes a while to import."""
     from sureflow.models import (
         AlignedSettings,
+        BodyAlignedSettings,
         InterpolationSettings,
         LevelsSettings,
         PodGPSettings,
-        ShockAlignedSettings,
     )
 
     return (
         AlignedSettings(),
-        ShockAlignedSettings(),
+        BodyAlignedSettings(),
         InterpolationSettings(),
         InterpolationSettings(scales="learned"),
         InterpolationSettings(kernel="matern", scales="learned"),

@@ -1,0 +1,337 @@
+"""A frame that flows about bodies share: wall layers, shocks and the turns of walls lie at the same places, on any mesh."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Self
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sureflow import scratch
+from sureflow.data.wall_layer import ALONG, LANDMARKS
+from sureflow.models.contract import LayerView, View
+from sureflow.models.products import product
+from sureflow.models.shock_frame import (
+    FINENESS,
+    HOTTER,
+    LAYER,
+    LEAST_GAP,
+    SHOCK,
+    _levels,
+    _shock_rows,
+    _with_wall,
+    between,
+    places_of_rows,
+)
+from sureflow.models.warps import fields_of_layer, monotone, told_of_lines
+
+FINENESS_ALONG = 2  # stations of the frame a line, where the wall turns on other lines from run to run; else 1
+# From which share of the way to the shock on runs are combined as they are alike there.
+NEAR_SHOCK = 0.85
+# Places between the layer and the shock that maps keep, in shares of the way.
+BETWEEN = (0.2, 0.45, 0.7)
+# Landmarks of the layer beyond the first share of the way to the shock come closer and closer to the second.
+FREE, END = 0.5, 0.8
+# The share of what runs differ by that modes may leave; it is kept with what else is lost.
+NEGLIGIBLE = 1e-3
+TURNED = ALONG.index(1.0)  # the place where a wall has turned
+
+Lines = Float[np.ndarray, "*case line"]
+Fields = Float[np.ndarray, "variable point"]
+Told = Float[np.ndarray, " column"]  # of a condition, see `layer_columns`
+Region = tuple[slice, slice]  # places and stations
+
+
+@dataclass(frozen=True)
+class BodyFrame:
+    """Runs in the frame, and the way from there to the mesh of any condition.
+
+    On every line a monotone map takes the wall, landmarks of the wall layer, places between it and the shock, the shock and the
+    outer boundary to their mean places over the runs; another one takes the lines to stations, so that walls have turned at
+    the same ones. Both follow from the mesh of a condition but for its shock, which is interpolated from those of the runs.
+    Combined in the frame are the fields and, for the layer, the logarithm of density times temperature,
+    (T - T_wall) / (T_0 - T_wall), as `LayerWarp` has it, and T - T_wall, which takes its place for walls hotter than those of
+    the runs: T_0 - T_wall is nothing where a wall is as hot as the gas. In every region of the frame the runs are sums of as many
+    modes as tell them apart. What the modes and the way there and back lose of every run is kept and combined alike, so that
+    combinations pass through the runs.
+    """
+
+    told: Float[np.ndarray, "run column"]  # of the lines and layers of the runs
+    shocks: Float[np.ndarray, "run station"]  # rows
+    modes: Float[np.ndarray, "mode place value station"]  # of fields, then of what is the layer's, in float32
+    shares: Float[np.ndarray, "region run mode"]  # of the modes in the runs
+    lost: Float[np.ndarray, "run variable point"]  # in float32
+    columns: Int[np.ndarray, " 2"]  # of density and temperature
+    zero: Float[np.ndarray, " variable"]
+
+    @classmethod
+    def of(cls, view: View, layer: LayerView, shape: tuple[int, ...]) -> Self:
+        told, n_variables = np.asarray(view.inputs, float)[:, -told_of_lines(shape) :], len(view.names)
+        columns, zero = np.array([layer.density, layer.temperature]), np.asarray(layer.zero, float)
+        fineness = FINENESS_ALONG if np.ptp(told[:, : len(ALONG)], axis=0).any() else 1
+        stations = fineness * (shape[1] - 1) + 1
+        shocks = np.empty((len(told), stations))
+        values = scratch.empty((len(told), FINENESS * shape[0] + 1, n_variables + 3, stations), np.float32)
+        lost = scratch.empty(view.fields.shape, np.float32)
+        frame = cls(told, shocks, values, np.empty((0, len(told), len(told))), lost, columns, zero)
+
+        def block(run: int) -> Float[np.ndarray, "variable row line"]:
+            return np.asarray(view.fields[run], float).reshape(n_variables, *shape)
+
+        on_lines = [_shock_rows(*(block(run)[columns] - zero[columns, None, None])) for run in range(len(told))]
+        to_stations = [_taken(frame._lines(one), shape[1]) for one in told]
+        shocks[:] = [taken @ shock for taken, shock in zip(to_stations, on_lines, strict=True)]
+        for run, taken in enumerate(to_stations):
+            levels = _levels(block(run).swapaxes(0, 1), layer, *told[run, -2:])
+            values[run] = between(levels, _with_wall(shape[0]), frame._rows(told[run], on_lines[run])) @ taken.T
+        modes, shares = _modes(values, frame.regions)
+        frame = replace(frame, modes=modes, shares=shares)
+        lost[:] = 0.0
+        for run, field in enumerate(frame.combined(np.eye(len(told))[None], told)):
+            lost[run] = view.fields[run] - field
+        return frame
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+    @property
+    def layers(self) -> Float[np.ndarray, "run column"]:
+        """What is told of the runs."""
+        return self.told
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether columns are within the arrays, in a file that somebody may have changed."""
+        n_variables, n_rows = len(self.zero), self._n_rows
+        within = bool(((self.columns >= 0) & (self.columns < n_variables)).all()) and n_rows > 0
+        if not within or self.modes.shape[2] != n_variables + 3 or self.told.shape[1] != told_of_lines((n_rows,)):
+            return False
+        if not (np.isfinite(self.shocks).all() and np.isfinite(self.told).all()) or self.lost.shape[2] < n_rows:
+            return False
+        if len(self.shares) != len(self.regions) or self.shocks.shape[1] != self.modes.shape[3]:
+            return False
+        stations = {fineness * (self._n_lines - 1) + 1 for fineness in (1, FINENESS_ALONG)}
+        return self.modes.shape[3] in stations and not self.lost.shape[2] % n_rows
+
+    @cached_property
+    def regions(self) -> list[Region]:
+        """Parts of the frame in which different inputs may count: nose, shoulder and rest of layer, gas above, and shock."""
+        ends = [int(share * FINENESS * self.shocks.mean()) for share in (LAYER, NEAR_SHOCK)]
+        turned, last = float(self.told[:, TURNED].mean()), self._n_lines - 1.0
+        along = [round(line * self._fineness_along) for line in (turned, 0.5 * (turned + last))]
+        return [
+            (place, station)
+            for place in _parts(ends, self.modes.shape[1])
+            for station in _parts(along, len(self.shocks[0]))
+        ]
+
+    @property
+    def seen(self) -> list[Float[np.ndarray, "run 1 mode"]]:
+        """What is interpolated in every region, in units of the fields: the layer's variables up to half of the way to the shock.
+
+        As few numbers as the modes, whose products with each other, run by run, are those of the fields.
+        """
+        density, temperature = self.columns
+        seen, first = self.modes[:, :, : len(self.zero)].astype(float), int(LAYER * FINENESS * self.shocks.mean())
+        usual = self._summed(np.full((1, 1, len(self.told)), 1.0 / len(self.told)))[0]
+        dense = usual[first, density].mean() - self.zero[density]
+        sizes = {density: dense, temperature: np.mean(self.told[:, -2:] @ (-1.0, 1.0))}
+        for number, (variable, size) in enumerate(sizes.items()):
+            seen[:, :first, variable] = size * self.modes[:, :first, len(self.zero) + number]
+        found = []
+        for shares, (place, station) in zip(self.shares, self.regions, strict=True):
+            rows = seen[:, place, :, station].reshape(len(seen), -1)
+            variance, across = np.linalg.eigh(rows @ rows.T)
+            roots = across * np.sqrt(np.maximum(variance, 0.0))
+            found.append((shares @ roots)[:, None])
+        return found
+
+    def combined(
+        self, weights: Float[np.ndarray, "_ case run"], asked: Float[np.ndarray, "case column"]
+    ) -> Iterator[Fields]:
+        """Sums of the runs with these weights, one after the other, on the meshes of conditions of which this is told.
+
+        The first weights are for shocks and what is lost, and for all regions where there are no others; those of each region
+        follow.
+        """
+        shocks, lost = weights[0] @ self.shocks, self.lost.reshape(len(self.lost), -1)
+        at_once = max(1, scratch.BLOCK // self.modes[0].nbytes)
+        for start in range(0, len(shocks), at_once):
+            some = slice(start, start + at_once)
+            values = self._summed(weights[:, some])
+            rest = product(weights[0, some].astype(np.float32), lost).reshape(-1, *self.lost.shape[1:])
+            for one, left, shock, layer in zip(values, rest, shocks[some], asked[some], strict=True):
+                yield self._on_mesh(one.astype(float), shock, layer) + left
+
+    def _summed(self, weights: Float[np.ndarray, "_ some run"]) -> Float[np.ndarray, "some place value station"]:
+        """What is combined in the frame, region by region."""
+        found = np.empty((weights.shape[1], *self.modes.shape[1:]), np.float32)
+        regional = (
+            weights[1:] if len(weights) > 1 else np.broadcast_to(weights, (len(self.regions), *weights.shape[1:]))
+        )
+        for own, shares, (place, station), rows in zip(
+            regional, self.shares, self.regions, self._rows_of_modes, strict=True
+        ):
+            part = found[:, place, :, station]
+            part[:] = product((own @ shares).astype(np.float32), rows).reshape(part.shape)
+        return found
+
+    @cached_property
+    def _rows_of_modes(self) -> list[Float[np.ndarray, "mode value"]]:
+        """The modes in every region, each in one piece."""
+        return [_in_one_piece(self.modes, region) for region in self.regions]
+
+    def _on_mesh(
+        self,
+        values: Float[np.ndarray, "place value station"],
+        shock: Float[np.ndarray, " station"],
+        asked: Told,
+    ) -> Fields:
+        """From the frame to the mesh."""
+        n_rows, n_variables = self._n_rows, len(self.zero)
+        if self._fineness_along > 1:
+            back = _taken(places_of_rows(self._lines(asked)[:, None], self._n_lines)[:, 0], len(shock))
+            values, shock = values @ back.T, back @ shock
+        rows = _at_places(values, places_of_rows(self._rows(asked, shock), n_rows))
+        found, layer = rows[:, :n_variables], rows[:, :n_variables].copy()
+        wall, hot = asked[-2:]
+        cold = self._cold(wall, hot)
+        layer[:, self.columns[0]] = rows[:, n_variables]
+        layer[:, self.columns[1]] = cold * (hot - wall) * rows[:, -2] + (1.0 - cold) * rows[:, -1]
+        layer = fields_of_layer(layer, self.columns, self.zero, wall, wall + 1.0)
+        way = np.clip((np.arange(n_rows)[:, None] / np.maximum(shock, 1.0) - LAYER) / (SHOCK - LAYER), 0.0, 1.0)
+        share = (1.0 - way**2 * (3.0 - 2.0 * way))[:, None]
+        return (share * layer + (1.0 - share) * found).swapaxes(0, 1).reshape(n_variables, -1)
+
+    def _cold(self, wall: float, hot: float) -> float:
+        """1 for walls as cold as those of the runs, in shares of T_0, and 0 for much hotter ones."""
+        zero = self.zero[self.columns[1]]
+        way = ((wall - zero) / (hot - zero) - self._hottest) / HOTTER
+        way = float(np.clip(way, 0.0, 1.0))
+        return 1.0 - way**2 * (3.0 - 2.0 * way)
+
+    @cached_property
+    def _hottest(self) -> float:
+        """The largest T_wall / T_0 of the runs."""
+        wall, hot = (self.told[:, -2:] - self.zero[self.columns[1]]).T
+        return float(np.max(wall / hot))
+
+    @property
+    def _n_rows(self) -> int:
+        return (self.modes.shape[1] - 1) // FINENESS
+
+    @property
+    def _n_lines(self) -> int:
+        return self.lost.shape[2] // self._n_rows
+
+    @property
+    def _fineness_along(self) -> int:
+        return 1 if self.modes.shape[3] == self._n_lines else FINENESS_ALONG
+
+    def _lines(self, told: Told) -> Float[np.ndarray, " station"]:
+        """The lines of a mesh, as fractions, at the stations of the frame."""
+        last = self._n_lines - 1.0
+        given, found = (np.concatenate([[0.0], one[: len(ALONG)], [last]]) for one in (self._usual, told))
+        stations = np.linspace(0.0, last, self.modes.shape[3])
+        return np.clip(monotone(given, found[None], stations)[0], 0.0, last)
+
+    def _rows(self, told: Told, shock: Lines) -> Float[np.ndarray, "place line"]:
+        """The rows of a mesh, as fractions, at the places of the frame."""
+        places = np.linspace(-0.5, self._n_rows - 0.5, self.modes.shape[1])
+        return monotone(self._given, _nodes(told, shock, self._n_rows), places).T
+
+    @cached_property
+    def _usual(self) -> Told:
+        """The mean of what is told of the runs."""
+        return self.told.mean(axis=0)
+
+    @cached_property
+    def _given(self) -> Float[np.ndarray, " node"]:
+        """Where the nodes of the maps lie in the frame, on every line."""
+        return _nodes(self._usual, self.shocks.mean(keepdims=True)[0], self._n_rows)[0]
+
+
+def _modes(
+    values: Float[np.ndarray, "run place value station"], regions: Sequence[Region]
+) -> tuple[Float[np.ndarray, "mode place value station"], Float[np.ndarray, "region run mode"]]:
+    """As few modes as leave next to nothing of the runs in any region, and their shares in the runs."""
+    found = []
+    for region in regions:
+        rows = _in_one_piece(values, region)
+        gram = np.zeros((len(rows), len(rows)))
+        for block in scratch.blocks(rows.shape[1], 2 * len(rows)):
+            some = rows[:, block].astype(float)
+            gram += some @ some.T
+        variance, across = np.linalg.eigh(gram)
+        variance, across = np.maximum(variance[::-1], 0.0), across[:, ::-1]
+        rest = np.sqrt(np.maximum(variance.sum() - np.cumsum(variance), 0.0))
+        found.append((rows, across, 1 + int(np.argmax(rest <= NEGLIGIBLE * rest[0] + np.finfo(float).tiny))))
+    most = max(count for _, _, count in found)
+    modes, shares = scratch.empty((most, *values.shape[1:]), np.float32), np.empty((len(regions), len(values), most))
+    for number, ((rows, across, _), (place, station)) in enumerate(zip(found, regions, strict=True)):
+        shares[number], part = across[:, :most], modes[:, place, :, station]
+        part[:] = product(across[:, :most].T.astype(np.float32), rows).reshape(part.shape)
+    return modes, shares
+
+
+def _in_one_piece(values: Float[np.ndarray, "row place value station"], region: Region) -> Float[np.ndarray, "row _"]:
+    place, station = region
+    part = values[:, place, :, station]
+    rows = scratch.empty((len(part), part[0].size), part.dtype)
+    rows.reshape(part.shape)[:] = part
+    return rows
+
+
+def _parts(ends: Sequence[int], size: int) -> list[slice]:
+    """What lies between the ends; none of them is empty."""
+    edges = np.unique(np.clip([0, *ends, size], 0, size)).tolist()
+    return [slice(*pair) for pair in pairwise(edges)]
+
+
+def _nodes(told: Told, shock: Lines, n_rows: int) -> Float[np.ndarray, "line node"]:
+    """Wall, landmarks of the layer, places between it and the shock, the shock and the outer boundary, in order, with room
+    between them, on every line.
+    """
+    share, thickness = told[len(ALONG) : len(ALONG) + n_rows], told[len(ALONG) + n_rows]
+    rows, levels = np.concatenate([_with_wall(n_rows), [n_rows - 0.5]]), np.concatenate([[0.0], share, [1.0]])
+    count = len(LANDMARKS) + len(BETWEEN)
+    shock = np.clip(shock, LEAST_GAP * (count + 1) - 0.5, n_rows - 0.5 - LEAST_GAP)
+    way = np.interp(shock, rows, levels)[:, None]
+    layer = way * _held_back(np.array(LANDMARKS) * thickness / way)
+    between = layer[:, -1:] + np.array(BETWEEN) * (way - layer[:, -1:])
+    inside = np.interp(np.column_stack([layer, between]), levels, rows)
+    inside = np.minimum(inside, shock[:, None] - LEAST_GAP * np.arange(count, 0, -1))
+    inside = np.maximum(inside, -0.5 + LEAST_GAP * np.arange(1, count + 1))
+    ends = np.full((2, len(shock)), [[-0.5], [n_rows - 0.5]])
+    return np.column_stack([ends[0], inside, shock, ends[1]])
+
+
+def _held_back(share: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    """Shares up to FREE as they are, the others squeezed into what is left before END, in order."""
+    room = END - FREE
+    return np.where(share < FREE, share, FREE + room * (1.0 - np.exp(-(np.maximum(share, FREE) - FREE) / room)))
+
+
+def _taken(at: Float[np.ndarray, " place"], count: int) -> Float[np.ndarray, "place line"]:
+    """What takes values on so many lines to places between them."""
+    return between(np.eye(count)[:, None], np.arange(count, dtype=float), np.tile(at[:, None], count))[:, 0]
+
+
+def _at_places(
+    values: Float[np.ndarray, "level value line"], at: Float[np.ndarray, "place line"]
+) -> Float[np.ndarray, "place value line"]:
+    """As `between` at levels of even distances, 0, 1, ...: from the four values around every place."""
+    piece = np.clip(at.astype(int), 1, len(values) - 3)
+    way = at - piece
+    taps = (
+        -0.5 * way * (1.0 - way) ** 2,
+        1.0 + 0.5 * way**2 * (3.0 * way - 5.0),
+        0.5 * way * (1.0 + way * (4.0 - 3.0 * way)),
+        -0.5 * way**2 * (1.0 - way),
+    )
+    found = np.zeros((len(at), *values.shape[1:]))
+    for number, tap in enumerate(taps):
+        found += tap[:, None] * np.take_along_axis(values, (piece + number - 1)[:, None], axis=0)
+    return found

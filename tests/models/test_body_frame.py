@@ -1,0 +1,109 @@
+"""Runs in a frame of wall layers, shocks and turns of walls: there and back, on meshes that move, and region by region."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import layers
+from sureflow.errors import SureflowError
+from sureflow.models import AlignedSettings, BodyAlignedSettings, InterpolationSettings
+from sureflow.models.body_frame import BodyFrame
+from sureflow.models.kernels import KERNELS, inverse_system, terms
+from sureflow.models.warps import told_of_lines
+
+
+def test_where_shocks_move_runs_are_brought_to_them():
+    given = layers.view(np.random.default_rng(0).uniform(-1.0, 1.0, size=(60, 4)), moves=6.0)
+    few, errors = np.arange(30), {}
+    for settings in (BodyAlignedSettings(), AlignedSettings(), InterpolationSettings(scales="learned")):
+        model = settings.fit(replace(given, inputs=given.inputs[few], fields=given.fields[few]))
+        found = model.predict(given.inputs[30:], given.coordinates).mean
+        errors[settings.name] = np.abs(found - given.fields[30:]).mean()
+    assert errors["body-aligned"] < 0.5 * min(errors["aligned"], errors["interpolation"])
+
+
+def test_it_passes_through_the_runs_and_keeps_what_is_lost():
+    given = layers.view(np.random.default_rng(0).normal(size=(15, 2)))
+    assert given.layer is not None
+    assert given.shape is not None
+    frame = BodyFrame.of(given, given.layer, given.shape)
+    found = np.stack([*frame.combined(np.eye(15)[None], given.inputs[:, -told_of_lines(given.shape) :])])
+    np.testing.assert_allclose(found, given.fields, atol=2e-5)
+    assert np.abs(frame.lost).mean() < 5e-3
+
+
+def turning(view, by: float):
+    """The same runs whose walls turn on other lines, as the first input says, and the fields with them."""
+    lines, rows = layers.SHAPE[1], layers.SHAPE[0]
+    shift = by * np.tanh(view.inputs[:, :1])
+    inputs = view.inputs.copy()
+    first = inputs.shape[1] - told_of_lines(layers.SHAPE)
+    inputs[:, first : first + 3] += shift * np.array([0.5, 1.0, 0.5])
+    at = np.arange(lines) - shift
+    bump = 1.0 / (1.0 + np.exp(-2.0 * (at - 2.0)))
+    fields = view.fields.reshape(len(inputs), 4, rows, lines).copy()
+    fields[:, :2] *= bump[:, None, None]
+    return replace(view, inputs=inputs, fields=fields.reshape(len(inputs), 4, -1))
+
+
+def test_walls_that_turn_on_other_lines_are_brought_together():
+    given = turning(layers.view(np.random.default_rng(0).normal(size=(15, 2))), 0.6)
+    assert given.layer is not None
+    assert given.shape is not None
+    frame = BodyFrame.of(given, given.layer, given.shape)
+    assert frame.modes.shape[3] == 2 * (layers.SHAPE[1] - 1) + 1
+    found = np.stack([*frame.combined(np.eye(15)[None], given.inputs[:, -told_of_lines(given.shape) :])])
+    np.testing.assert_allclose(found, given.fields, atol=2e-5)
+
+
+def test_every_region_has_its_own_inputs():
+    """Between layer and shock hardly anything but the first input counts."""
+    given = layers.view(np.random.default_rng(0).normal(size=(40, 2)))
+    model = BodyAlignedSettings().fit(given)
+    assert len(model.regional) == len(model.warp.regions) > 1
+    mixed = [model.mixture @ own for own in model.regional]
+    weight = [np.linalg.norm(one[1]) / np.linalg.norm(one[0]) for one in mixed]
+    starts = sorted({place.start for place, _ in model.warp.regions})
+    layer, above = (
+        [w for w, (place, _) in zip(weight, model.warp.regions, strict=True) if place.start == start]
+        for start in starts[:2]
+    )
+    assert min(layer) > 2.0 * max(above)
+
+
+def test_groups_left_out_are_those_of_a_refit_with_the_same_mixtures():
+    given = layers.view(np.random.default_rng(0).normal(size=(20, 2)), moves=2.0)
+    fitted, group = BodyAlignedSettings().fit(given), np.array([2, 9, 11])
+    others = np.setdiff1d(np.arange(20), group)
+    weights = np.zeros((1 + len(fitted.regional), len(group), 20))
+    for number, (nodes, _) in enumerate(fitted._systems):
+        inverse = inverse_system(KERNELS["cubic"], nodes[others])
+        weights[number][:, others] = terms(KERNELS["cubic"], nodes[group], nodes[others]) @ inverse[:, : len(others)]
+    expected = np.stack([*fitted.warp.combined(weights, fitted.warp.layers[group])])
+    np.testing.assert_allclose(fitted.leave_out([group]).predictive.mean, expected, atol=1e-5)
+
+
+def test_bars_allow_for_what_the_mixtures_have_seen():
+    given = layers.view(np.random.default_rng(0).normal(size=(20, 2)))
+    fitted = BodyAlignedSettings().fit(given)
+    assert fitted._flattery == pytest.approx(np.sqrt(20 / 18.5))
+    assert AlignedSettings().fit(given)._flattery == 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("regional", lambda array: array[:1]),
+        ("regional_inverse", lambda array: array[:, :-1]),
+        ("warp.told", lambda array: np.full_like(array, np.nan)),
+        ("warp.shares", lambda array: array[:2]),
+        ("warp.columns", lambda array: array + 90),
+    ],
+)
+def test_arrays_that_do_not_fit_each_other_are_refused(name, change):
+    fitted = BodyAlignedSettings().fit(layers.view(np.random.default_rng(0).normal(size=(15, 2))))
+    arrays = fitted.arrays()
+    assert type(fitted).from_arrays(arrays).warp.is_sound
+    with pytest.raises(SureflowError, match="the model is damaged"):
+        type(fitted).from_arrays(arrays | {name: change(arrays[name])})
