@@ -11,6 +11,8 @@ from sureflow.models import AlignedSettings, BodyAlignedSettings, InterpolationS
 from sureflow.models.body_frame import BodyFrame
 from sureflow.models.kernels import KERNELS, inverse_system, terms
 from sureflow.models.warps import told_of_lines
+from sureflow.surrogate.choose import suits
+from sureflow.surrogate.specification import ComparisonSettings
 
 
 def test_where_shocks_move_runs_are_brought_to_them():
@@ -107,3 +109,11 @@ def test_arrays_that_do_not_fit_each_other_are_refused(name, change):
     assert type(fitted).from_arrays(arrays).warp.is_sound
     with pytest.raises(SureflowError, match="the model is damaged"):
         type(fitted).from_arrays(arrays | {name: change(arrays[name])})
+
+
+def test_it_is_compared_where_meshes_move():
+    runs, moving = layers.runs(), layers.runs()
+    moving = replace(moving, geometry=None, geometries=lambda case: runs.geometry_of(case))
+    for given, model in ((runs, "shock-aligned"), (moving, "body-aligned")):
+        chosen = [one.name for one in ComparisonSettings().candidates if suits(one, "similarity", given)]
+        assert [name for name in chosen if name.endswith("-aligned")] == [model]

@@ -44,6 +44,7 @@ def test_nothing_given_compares_models_of_whole_fields():
     assert isinstance(found.model, ComparisonSettings)
     assert [model.name for model in found.model.candidates] == [
         "aligned",
+        "shock-aligned",
         "body-aligned",
         *["interpolation"] * 3,
         "pod-gp",

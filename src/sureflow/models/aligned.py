@@ -1,7 +1,7 @@
 """Interpolation of runs whose wall layers, or wall layers and shocks, are brought to one place: for few runs."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import ClassVar, Self
 
@@ -230,7 +230,7 @@ class ShockAlignedSettings(ModelSettings):
 
     name: ClassVar[str] = "shock-aligned"
     uq: ClassVar[str] = "loo"
-    capabilities: ClassVar[Capabilities] = AlignedSettings.capabilities
+    capabilities: ClassVar[Capabilities] = replace(AlignedSettings.capabilities, moving=False)
     fitted: ClassVar[type[FittedModel]] = Aligned
 
     @one_blas_thread()
@@ -257,7 +257,7 @@ class BodyAlignedSettings(ModelSettings):
 
     name: ClassVar[str] = "body-aligned"
     uq: ClassVar[str] = "loo"
-    capabilities: ClassVar[Capabilities] = AlignedSettings.capabilities
+    capabilities: ClassVar[Capabilities] = replace(AlignedSettings.capabilities, moving=True)
     fitted: ClassVar[type[FittedModel]] = Aligned
 
     @one_blas_thread()

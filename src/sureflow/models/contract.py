@@ -88,6 +88,9 @@ class Capabilities:
     needs_structured_mesh: bool = False
     needs_wall_layer: bool = False  # on lines normal to a wall of known temperature, in a known gas
     needs_levels: bool = False  # runs on a coarser mesh as well
+    moving: bool | None = (
+        None  # whether it is compared on meshes that move with the parameters alone, or on shared ones alone
+    )
 
 
 @dataclass(frozen=True)

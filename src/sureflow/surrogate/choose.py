@@ -171,7 +171,7 @@ def judged_at_once(model: ModelSettings) -> bool:
 def suits(model: ModelSettings, scaling: str, runs: Runs) -> bool:
     """Whether the runs have what the model needs; a wall layer is one of similarity."""
     needs = model.capabilities
-    if needs.needs_levels and runs.coarser is None:
+    if (needs.needs_levels and runs.coarser is None) or (needs.moving is not None and needs.moving != runs.is_moving):
         return False
     if needs.needs_wall_layer and (scaling != SimilarityScaling.name or WallLayer.of(runs) is None):
         return False

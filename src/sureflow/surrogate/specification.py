@@ -44,10 +44,12 @@ def _candidates() -> tuple[ModelSettings, ...]:
         InterpolationSettings,
         LevelsSettings,
         PodGPSettings,
+        ShockAlignedSettings,
     )
 
     return (
         AlignedSettings(),
+        ShockAlignedSettings(),
         BodyAlignedSettings(),
         InterpolationSettings(),
         InterpolationSettings(scales="learned"),
