@@ -19,7 +19,8 @@ RANGES = {"angle": (0.0, 10.0), "size": (0.01, 1.0)}
 
 def drawn(count: int = 40, seed: int = 0, angles: tuple[float, float] = RANGES["angle"], **changes) -> Runs:
     rng, x = np.random.default_rng(seed), np.linspace(0, 1, 5)[:, None]
-    angle, size = rng.uniform(*angles, count), np.exp(rng.uniform(*np.log(RANGES["size"]), count))
+    angle = rng.uniform(angles[0], angles[1], count)
+    size = np.exp(rng.uniform(np.log(0.01), np.log(1.0), count))
     given = {"drawn_from": RANGES | {"angle": angles}, "logarithmic": ["size"], **changes}
     fields = {"p": np.sin(angle[:, None] + x[:, 0]) * size[:, None]}
     return Runs.from_arrays({"angle": angle, "size": size}, x, fields, **given)

@@ -63,6 +63,7 @@ def test_every_region_has_its_own_inputs():
     """Between layer and shock hardly anything but the first input counts."""
     given = layers.view(np.random.default_rng(0).normal(size=(40, 2)))
     model = BodyAlignedSettings().fit(given)
+    assert isinstance(model.warp, BodyFrame)
     assert len(model.regional) == len(model.warp.regions) > 1
     mixed = [model.mixture @ own for own in model.regional]
     weight = [np.linalg.norm(one[1]) / np.linalg.norm(one[0]) for one in mixed]

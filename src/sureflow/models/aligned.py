@@ -59,6 +59,7 @@ OWN = ("nodes", "scales", "mixture", "inverse", "residuals", "regional", "region
 Weights = Float[np.ndarray, "_ case run"]  # for all of the fields, then region by region
 Field = Float[np.ndarray, "variable point"]
 Warp = LayerWarp | ShockFrame | BodyFrame
+Powers = Float[np.ndarray, "_ case"]  # alike
 Systems = list[tuple[np.ndarray, np.ndarray]]  # nodes, and the inverse of A
 
 
@@ -113,8 +114,9 @@ class Aligned(FittedModel):
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
         asked = self._used(inputs)
         spread = self._spread(nearby(asked, self.nodes))
-        size = self._flattery * self._power(asked)
-        return Predictive(self._mean(inputs), {EPISTEMIC: size[:, None, None] * spread})
+        return Predictive(
+            self._mean(inputs), {EPISTEMIC: self._flattery * self._at_points(self._powers(asked)) * spread}
+        )
 
     def novelty(self, inputs: Inputs, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " case"]:
         """The power function, over its median at runs left out one at a time."""
@@ -131,13 +133,13 @@ class Aligned(FittedModel):
         for group in map(np.asarray, groups):
             rows, others = slice(start, start := start + len(group)), np.setdiff1d(np.arange(n_runs), group)
             close[rows, others] = nearby(self.nodes[group], self.nodes[others])
-        weights, power = _left_out(self._systems, groups)
+        weights, powers = _left_out(self._systems, groups)
         mean = scratch.room((len(runs), *self.residuals.shape[1:]))
         for row, field in enumerate(_combined(self.warp, weights, self.warp.layers[runs])):
             mean[row] = field
         std = scratch.room(mean.shape)
-        np.multiply(power[:, None, None], self._spread(close), out=std, casting="same_kind")
-        return LeftOut(Predictive(mean, {EPISTEMIC: std}), power / self._typical_power)
+        np.multiply(self._at_points(powers), self._spread(close), out=std, casting="same_kind")
+        return LeftOut(Predictive(mean, {EPISTEMIC: std}), powers[0] / self._typical_power)
 
     @property
     def has_samples(self) -> bool:
@@ -146,7 +148,7 @@ class Aligned(FittedModel):
     def samples(self, inputs: Inputs, coordinates: Coordinates, count: int, rng: np.random.Generator) -> Samples:
         """The mean plus what was missed at a run nearby, as `Interpolation` draws it."""
         asked = self._used(inputs)
-        close, power = nearby(asked, self.nodes), self._flattery * self._power(asked)
+        close, power = nearby(asked, self.nodes), self._flattery * self._at_points(self._powers(asked))
         return drawn_fields(self._mean(inputs), power, close, self.residuals, count, rng)
 
     @cached_property
@@ -180,12 +182,23 @@ class Aligned(FittedModel):
     def _power(self, asked: Float[np.ndarray, "case varying"]) -> Float[np.ndarray, " case"]:
         return power_function(KERNEL, asked, self.nodes, self.inverse)
 
+    def _powers(self, asked: Float[np.ndarray, "case varying"]) -> Powers:
+        """The power function, for all of the fields, then region by region."""
+        pairs = zip(self._mixtures, self._systems, strict=True)
+        return np.stack([power_function(KERNEL, asked @ mixture, *system) for mixture, system in pairs])
+
+    def _at_points(self, powers: Powers) -> Float[np.ndarray, "case 1 _"]:
+        return _at_points(self.warp, powers)
+
+    @property
+    def _mixtures(self) -> list[np.ndarray]:
+        return [np.eye(self.nodes.shape[1]), *self.regional]
+
     def _mean(self, inputs: Inputs) -> Fields:
         asked, n_runs = self._used(inputs), len(self.nodes)
-        mixtures = [np.eye(self.nodes.shape[1]), *self.regional]
         weights = [
             terms(KERNEL, asked @ mixture, nodes) @ inverse[:, :n_runs]
-            for mixture, (nodes, inverse) in zip(mixtures, self._systems, strict=True)
+            for mixture, (nodes, inverse) in zip(self._mixtures, self._systems, strict=True)
         ]
         return np.stack([*_combined(self.warp, np.stack(weights), np.asarray(inputs, float)[:, len(self.scales) :])])
 
@@ -292,26 +305,31 @@ def _own_inputs(view: View) -> Float[np.ndarray, "run parameter"]:
     return np.asarray(view.inputs, float)[:, : -told_of_lines(view.shape)]
 
 
-def _left_out(systems: Systems, groups: Groups) -> tuple[Weights, Float[np.ndarray, " row"]]:
-    """Weights of the other runs at runs that are left out in groups, in every region, and the power function."""
+def _at_points(warp: Warp, powers: Powers) -> Float[np.ndarray, "case 1 _"]:
+    """The power function at the points of the fields, by their regions where there are some; else one number."""
+    return powers[1 + warp.region_of_points].T[:, None] if isinstance(warp, BodyFrame) else powers[0][:, None, None]
+
+
+def _left_out(systems: Systems, groups: Groups) -> tuple[Weights, Powers]:
+    """Weights of the other runs at runs that are left out in groups, and the power function, in every region."""
     n_runs, runs = len(systems[0][0]), np.concatenate([np.asarray(group) for group in groups])
-    weights, power = np.zeros((len(systems), len(runs), n_runs)), np.empty(len(runs))
+    weights, powers = np.zeros((len(systems), len(runs), n_runs)), np.empty((len(systems), len(runs)))
     start = 0
     for group in map(np.asarray, groups):
         rows, others = slice(start, start := start + len(group)), np.setdiff1d(np.arange(n_runs), group)
-        for number, (nodes, inverse) in reversed([*enumerate(systems)]):
-            weights[number][rows, others], power[rows] = _weights_without(nodes, inverse, group, others)
-    return weights, power
+        for number, (nodes, inverse) in enumerate(systems):
+            weights[number][rows, others], powers[number, rows] = _weights_without(nodes, inverse, group, others)
+    return weights, powers
 
 
 def _residuals(systems: Systems, warp: Warp, fields: Fields) -> Fields:
     """What is missed at every run left out, over the power function there."""
     residuals, everyone = scratch.empty(fields.shape, np.float32), np.arange(len(fields))
-    weights, power = _left_out(systems, [*everyone[:, None]])
+    weights, powers = _left_out(systems, [*everyone[:, None]])
     # A run that the polynomial needs leaves no interpolation behind: it tells nothing.
-    useful = power < 1.0 / np.sqrt(np.finfo(float).eps)
+    useful, at_points = powers[0] < 1.0 / np.sqrt(np.finfo(float).eps), _at_points(warp, powers)
     for run, field in enumerate(_combined(warp, weights, warp.layers)):
-        residuals[run] = (field - fields[run]) / power[run] if useful[run] else 0.0
+        residuals[run] = (field - fields[run]) / at_points[run] if useful[run] else 0.0
     return residuals
 
 

@@ -127,6 +127,16 @@ class BodyFrame:
             for station in _parts(along, len(self.shocks[0]))
         ]
 
+    @cached_property
+    def region_of_points(self) -> Int[np.ndarray, " point"]:
+        """The region that the cells of a mesh belong to, by and large."""
+        row, line = np.indices((self._n_rows, self._n_lines))
+        place, station = FINENESS * row, self._fineness_along * line
+        found = np.zeros(row.shape, int)
+        for number, (places, stations) in enumerate(self.regions):
+            found[(place >= places.start) & (station >= stations.start)] = number
+        return found.ravel()
+
     @property
     def seen(self) -> list[Float[np.ndarray, "run 1 mode"]]:
         """What is interpolated in every region, in units of the fields: the layer's variables up to half of the way to the shock.

@@ -102,7 +102,7 @@ def nearby(inputs: Float[np.ndarray, "case parameter"], nodes: Nodes) -> Float[n
 
 def drawn_fields(
     mean: Float[np.ndarray, "case variable point"],
-    power: Float[np.ndarray, " case"],
+    power: Float[np.ndarray, "case *point"],
     close: Float[np.ndarray, "case run"],
     residuals: Float[np.ndarray, "run variable point"],
     count: int,
@@ -111,8 +111,8 @@ def drawn_fields(
     """The mean plus what was missed at a run nearby, drawn by its weight, with either sign."""
     share, sign = rng.uniform(size=count), rng.choice([-1.0, 1.0], size=count)
     drawn = np.stack([np.searchsorted(np.cumsum(q)[:-1], share) for q in close], axis=1)
-    size = sign[:, None] * power
-    return mean + size[:, :, None, None] * residuals[drawn]
+    size = sign[:, None, None, None] * np.reshape(power, (len(mean), 1, -1))
+    return mean + size * residuals[drawn]
 
 
 def is_flat(nodes: Nodes) -> bool:
