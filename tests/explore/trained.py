@@ -8,9 +8,23 @@ import layers
 import sureflow as sf
 import synthetic
 from sureflow.models.pod_deeponet import PodDeepONetSettings
+from sureflow.models.train_settings import TrainSettings
 from sureflow.surrogate.model import Surrogate
+from sureflow.train.nbf import NBFSettings
 
-CLOSED = ("interpolation", "aligned", "pod-gp", "pod-deeponet")
+CLOSED = ("interpolation", "aligned", "shock-aligned", "pod-gp", "pod-deeponet", "nbf")
+
+NETWORKS = {
+    "pod-deeponet": PodDeepONetSettings(members=3, width=8, steps=200),
+    "nbf": NBFSettings(
+        members=2,
+        width=8,
+        modes=4,
+        steps=100,
+        basis_width=16,
+        train=TrainSettings(epochs=1, points_per_run="all", batch=64),
+    ),
+}
 
 
 @cache
@@ -18,9 +32,9 @@ def trained(model: str) -> Surrogate:
     """A model of the small bow shock; the bars of all kinds are those of the interpolation, whose folds are quick."""
     if model == "interpolation":
         return sf.fit(synthetic.runs(), model)
-    if model == "aligned":
+    if model in ("aligned", "shock-aligned"):
         return sf.fit(layers.runs(), model, scaling="similarity")
-    settings = PodDeepONetSettings(members=3, width=8, steps=200) if model == "pod-deeponet" else model
+    settings = NETWORKS.get(model, model)
     return replace(
         sf.fit(synthetic.runs(), settings, calibrate=False), calibration=trained("interpolation").calibration
     )

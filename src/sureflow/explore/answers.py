@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+from jaxtyping import Float
 
 from sureflow.errors import SureflowError
 from sureflow.explore.bar_forms import calibrated_bars, quantity_bars_of
@@ -30,14 +31,20 @@ def program_of(surrogate: Surrogate, ranges: Ranges, progress: Callable[[float],
     """
     program = Program()
     parameters = program.parameters()
+    places = None
     if surrogate.space.moving is not None:
-        program.name(places=_places(surrogate.space.moving, parameters))
-    form, units, novelty = _normalized(surrogate, parameters, ranges, progress)
+        moved = _moved(surrogate.space.moving, parameters)
+        places = moved.rows(_places(surrogate.space.moving), Kind.PLACES)
+        program.name(places=places)
+        if surrogate.observer is not None and surrogate.space.is_plane_block:
+            assert surrogate.space.topology.shape is not None
+            program.name(body=moved.times(_body(surrogate.space.moving, surrogate.space.topology.shape)))
+    form, units, novelty = _normalized(surrogate, parameters, places, ranges, progress)
     mean, size = _physical(surrogate, form.mean, units)
     program.name(mean=_limited(surrogate, mean, parameters), novelty=novelty)
     std = calibrated_bars(surrogate, form, novelty, parameters)
     if std is not None:
-        program.name(std=std * size)
+        program.name(std=_with_resampling(surrogate, std * size))
     if surrogate.observer is not None:
         program.name(stream=_stream(surrogate, parameters))
         if surrogate.calibration is not None and surrogate.calibration.quantities is not None:
@@ -45,13 +52,32 @@ def program_of(surrogate: Surrogate, ranges: Ranges, progress: Callable[[float],
     return program
 
 
-def _places(moving: MovingGeometry, parameters: Value) -> Value:
-    """The nodes as a field over the axes; the points, where a mesh has no other nodes."""
+def _with_resampling(surrogate: Surrogate, std: Value) -> Value:
+    """The bars with what runs lost that were brought onto another mesh."""
+    if surrogate.space.resampling is None:
+        return std
+    lost = std.program.constant(np.ones(1)).rows(surrogate.space.resampling.std[None], Kind.POSITIVE)
+    return (std**2 + lost**2).root()
+
+
+def _moved(moving: MovingGeometry, parameters: Value) -> Value:
+    """The weights of the runs, whose nodes a mesh that moves has."""
     constant = parameters.program.constant
     inputs = (parameters - constant(moving.inputs.mean)) / constant(moving.inputs.std)
+    return weights_of(moving.places, inputs, moving.places.kernel)
+
+
+def _places(moving: MovingGeometry) -> Float[np.ndarray, "run axis place"]:
+    """The nodes of the runs; the points, where a mesh has no other nodes."""
     fields = moving.places.fields
-    nodes = fields[:, :, moving.n_points :] if fields.shape[2] > moving.n_points else fields
-    return weights_of(moving.places, inputs, moving.places.kernel).rows(nodes, Kind.RUNS)
+    return fields[:, :, moving.n_points :] if fields.shape[2] > moving.n_points else fields
+
+
+def _body(moving: MovingGeometry, shape: tuple[int, ...]) -> Float[np.ndarray, "run number"]:
+    """Nodes of the wall, then centers of the cells along the axis, each x and r: quantities need all of their digits."""
+    grid = _places(moving).reshape(-1, 2, shape[0] + 1, shape[1] + 1)
+    centers = 0.25 * (grid[:, :, 1:, 0] + grid[:, :, 1:, 1] + grid[:, :, :-1, 0] + grid[:, :, :-1, 1])
+    return np.concatenate([grid[:, :, 0], centers], axis=2).swapaxes(1, 2).reshape(len(grid), -1)
 
 
 def _stream(surrogate: Surrogate, parameters: Value) -> Value:
@@ -62,7 +88,7 @@ def _stream(surrogate: Surrogate, parameters: Value) -> Value:
 
 
 def _normalized(
-    surrogate: Surrogate, parameters: Value, ranges: Ranges, progress: Callable[[float], None]
+    surrogate: Surrogate, parameters: Value, places: Value | None, ranges: Ranges, progress: Callable[[float], None]
 ) -> tuple[Form, FieldUnits, Value]:
     """The prediction with the model's own bars in normalized space, its units, and the novelty of the condition."""
     predictor = surrogate.predictor
@@ -73,9 +99,10 @@ def _normalized(
     constant = parameters.program.constant
     inputs = (inputs - constant(standard.mean)) / constant(standard.std)
     if predictor.layer is not None:
-        inputs = join(inputs, layer_columns_of(surrogate, parameters, units))
+        inputs = join(inputs, layer_columns_of(surrogate, parameters, units, places))
     if has_closed_form(surrogate):
-        form = FORMS[surrogate.settings.name](predictor.fitted, inputs)
+        mesh = surrogate.space.coordinates(surrogate.spec.seen_coordinates, surrogate.domain.parameters[:1])
+        form = FORMS[surrogate.settings.name](predictor.fitted, inputs, predictor.normalizer.coordinates.forward(mesh))
     else:
         form = tabulated(surrogate, inputs, ranges, progress)
     runs = standard.forward(predictor.scaling.inputs(surrogate.domain.parameters))

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -32,7 +32,10 @@ SCRIPTS = ("program.js", "view.js", "chart.js", "quantities.js", "verdict.js", "
 COLORS = ("viridis", "cividis", "magma", "inferno", "gray")  # lightness grows along all of them
 RADIUS = "r"  # an axis of this name is the distance from an axis of symmetry
 BEYOND = 0.25  # how far sliders go beyond the training runs, in widths of their range
+LEAST = 0.5  # what is positive by nature is at least this share of its least value in the runs
 DENSITY_UNIT = "kg/m3"
+# Bits of rows to try, the share of the range that may be lost, and the share of a loss that more bits must leave at most.
+MORE_BITS, ENOUGH, WORTH = (0, 2, 4), 3e-5, 0.6
 CHECKED, CHECKED_AT_ONCE = 20, 5  # conditions at which the page is compared with the model
 TABLED = 0.8  # the share of the work that tabulating a model takes, about
 
@@ -64,8 +67,8 @@ def write_explorer(
 
 def explorer(surrogate: Surrogate, title: str = "", *, cut: Cut | None = None, progress: Progress = unfollowed) -> str:
     """The page of a model, which evaluates it in the browser."""
-    packing = Packing()
-    header = described(surrogate, packing, cut)
+    scene, model = Packing(), Packing()
+    header = described(surrogate, scene, cut)
     ranges = [(one["least"], one["most"]) for one in header["parameters"]]
     closed = has_closed_form(surrogate)
     if not closed:
@@ -77,38 +80,85 @@ def explorer(surrogate: Surrogate, title: str = "", *, cut: Cut | None = None, p
     def rest(share: float, note: str) -> None:
         progress(tabled + (1 - tabled) * share, note)
 
-    rows: dict[str, Coded] = {}
-    for name, one in program.rows.items():
-        rest(0.3 * len(rows) / len(program.rows), "packing the fields")
-        rows[name] = coded(one, program.kinds[name])
-    read = program.reading({name: one.values() for name, one in rows.items()})
-    check = checked(surrogate, read, ranges, lambda share: rest(0.3 + 0.4 * share, "comparing with the model"))
+    rows, read, check = kept_rows(surrogate, program, ranges, rest)
+    used = None
     if header["used"] is not None:
-        used = packing.content["used"]
+        used = scene.content["used"]
         whole = [name for name, one in program.rows.items() if one.shape[2] == surrogate.space.n_points]
         rows |= {name: rows[name]._replace(levels=rows[name].levels[:, :, used]) for name in whole}
-    header |= {"program": packed(program, rows, packing), "check": check, "service": None}
+    add_start(header, scene, read, used)
+    header |= {"program": packed(program, rows, model), "check": check, "service": None}
     rest(0.7, "compressing")
-    return rendered(header, packing, title or default_title(surrogate))
+    return rendered(header, scene, model, title or default_title(surrogate))
 
 
 def served_explorer(surrogate: Surrogate, name: str, url: str) -> str:
     """The page of a model that a service at this address evaluates."""
-    packing = Packing()
+    scene = Packing()
     service = {"model": name, "url": url}
-    header = {**described(surrogate, packing, None), "program": None, "check": "", "service": service}
-    return rendered(header, packing, f"{name}: {default_title(surrogate)}")
+    header = {**described(surrogate, scene, None), "program": None, "check": "", "service": service}
+    return rendered(header, scene, Packing(), f"{name}: {default_title(surrogate)}")
+
+
+def add_start(header: dict[str, Any], scene: Packing, program: Program, used: np.ndarray | None) -> None:
+    """What the page computes at the condition that it opens with, so that it can show it before it has read the model."""
+    found = program.run(np.array([[one["start"] for one in header["parameters"]]]))
+    for name, values in found.items():
+        shown = values[0] if values.ndim == 2 or used is None or name == "places" else values[0][:, used]
+        scene.add(f"start.{name}", shown.astype(np.float32) if values.ndim == 3 and name != "places" else shown)
+    header["start"] = list(found)
 
 
 def default_title(surrogate: Surrogate) -> str:
     return f"A model of {len(surrogate.domain.parameters)} runs ({surrogate.model_name})"
 
 
-def checked(surrogate: Surrogate, program: Program, ranges: Ranges, progress: Callable[[float], None]) -> str:
-    """What the page loses, measured at conditions drawn at random."""
+def kept_rows(
+    surrogate: Surrogate, program: Program, ranges: Ranges, progress: Progress
+) -> tuple[dict[str, Coded], Program, str]:
+    """The rows of a program as a page keeps them, the program that reads them, and what is lost, in words.
+
+    Far from the runs their weights are large, and so is what rounding loses: then they are kept in more bits.
+    """
+    rows: dict[str, Coded] = {}
+    read, off = program, Loss(np.inf, np.inf)
+    for more_bits in MORE_BITS if has_closed_form(surrogate) else MORE_BITS[:1]:
+        progress(0.0, "packing the fields")
+        finer = {
+            name: coded(one, program.kinds[name], program.strides.get(name, 1), more_bits)
+            for name, one in program.rows.items()
+        }
+        reading = program.reading({name: one.values() for name, one in finer.items()})
+        left = loss(surrogate, reading, ranges, lambda share: progress(0.3 + 0.4 * share, "comparing with the model"))
+        if left.mean > WORTH * off.mean:  # what is left is not the rounding of rows
+            break
+        rows, read, off = finer, reading, left
+        if off.mean <= ENOUGH:
+            break
+    words = (
+        f"At {CHECKED} conditions, predictions of this page differ from those of the model by at most {100 * off.mean:.2g} % of "
+        "the range of a field"
+    )
+    return (
+        rows,
+        read,
+        f"{words}{f', and bars by at most {100 * off.bars:.2g} % of the largest one' if off.bars else ''}.",
+    )
+
+
+class Loss(NamedTuple):
+    """The largest differences between page and model: of means over the range of a field, of bars over the largest one."""
+
+    mean: float
+    bars: float
+
+
+def loss(surrogate: Surrogate, program: Program, ranges: Ranges, progress: Callable[[float], None]) -> Loss:
+    """Measured at conditions drawn at random: half of them between the runs, the others as far out as the sliders go."""
     low, high = np.array(ranges).T
-    low, high = np.maximum(low, surrogate.domain.lower), np.minimum(high, surrogate.domain.upper)
-    conditions = np.random.default_rng(0).uniform(low, high, (CHECKED, len(low)))
+    inner = np.maximum(low, surrogate.domain.lower), np.minimum(high, surrogate.domain.upper)
+    rng, half = np.random.default_rng(0), (CHECKED // 2, len(low))
+    conditions = np.concatenate([rng.uniform(*inner, half), rng.uniform(low, high, half)])
     mean_off = bars_off = 0.0
     for first in range(0, CHECKED, CHECKED_AT_ONCE):
         progress(first / CHECKED)
@@ -119,22 +169,22 @@ def checked(surrogate: Surrogate, program: Program, ranges: Ranges, progress: Ca
         if wanted.std is not None and "std" in found:
             std = np.asarray(wanted.std)
             bars_off = max(bars_off, _most(np.abs(found["std"] - std), std.max(axis=2)))
-    words = (
-        f"At {CHECKED} conditions, predictions of this page differ from those of the model by at most {100 * mean_off:.2g} % of "
-        "the range of a field"
-    )
-    return f"{words}{f', and bars by at most {100 * bars_off:.2g} % of the largest one' if bars_off else ''}."
+    return Loss(mean_off, bars_off)
 
 
 def _most(off: Float[np.ndarray, "case variable point"], size: Float[np.ndarray, "case variable"]) -> float:
     return float((off.max(axis=2) / np.maximum(size, np.finfo(float).tiny)).max())
 
 
-def rendered(header: dict[str, Any], packing: Packing, title: str) -> str:
-    """The page with everything in it."""
+def rendered(header: dict[str, Any], scene: Packing, model: Packing, title: str) -> str:
+    """The page with everything in it.
+
+    The scene, which is all that the first picture needs, comes before the script, the model after it: a browser need not have
+    read it to show the first picture.
+    """
     assets = resources.files("sureflow.explore") / "assets"
     texts = {name: (assets / name).read_text(encoding="utf-8") for name in ("page.html", "style.css", *SCRIPTS)}
-    header = {**header, "arrays": packing.arrays, "rows": packing.rows}
+    header = {**header, "scene": scene.description, "model": model.description}
     return (
         Environment(autoescape=True)
         .from_string(texts["page.html"])
@@ -144,7 +194,8 @@ def rendered(header: dict[str, Any], packing: Packing, title: str) -> str:
             script=Markup("\n".join(texts[name] for name in SCRIPTS)),
             # Inside of a script only its end could be misread.
             header=Markup(json.dumps(header, allow_nan=False).replace("<", "\\u003c")),
-            payload=Markup(packing.text()),
+            scene=Markup(scene.text()),
+            model=Markup(model.text()),
         )
     )
 
@@ -183,7 +234,7 @@ def described(surrogate: Surrogate, packing: Packing, cut: Cut | None) -> dict[s
         packing.add("places", surface.at(places).ravel())
     palette = np.stack([np.rint(255 * colormaps[name](np.arange(256))[:, :3]) for name in COLORS]).astype(np.uint8)
     return {
-        "subtitle": f"{worth(surrogate)[:1].upper()}{worth(surrogate)[1:]}.",
+        "subtitle": _subtitle(surrogate),
         "facts": facts(surrogate),
         "parameters": _parameters(surrogate),
         "fields": [
@@ -198,6 +249,7 @@ def described(surrogate: Surrogate, packing: Packing, cut: Cut | None) -> dict[s
         "axes": [{"name": name, "unit": header.axis_unit} for name in header.axes],
         "revolved": len(header.axes) == 2 and header.axes[1] == RADIUS,
         "location": location,
+        "shape": space.topology.shape,
         "values": space.n_points if used is None else len(used),
         "used": None if used is None else "used",
         "places": None if places is None else "places",
@@ -208,6 +260,17 @@ def described(surrogate: Surrogate, packing: Packing, cut: Cut | None) -> dict[s
         "domain": _domain(surrogate.trusted_domain),
         "colors": {"names": COLORS, "bytes": base64.b64encode(palette.tobytes()).decode()},
     }
+
+
+def _subtitle(surrogate: Surrogate) -> str:
+    """What the bars are worth, and what they leave out."""
+    words = worth(surrogate)
+    mesh = (
+        " The error of the mesh is not in the bars of this page; it is in those of predictions."
+        if surrogate.mesh_error
+        else ""
+    )
+    return f"{words[:1].upper()}{words[1:]}.{mesh}"
 
 
 def _domain(domain: TrainingDomain) -> dict[str, Any]:
@@ -235,12 +298,13 @@ def _domain(domain: TrainingDomain) -> dict[str, Any]:
 
 def _parameters(surrogate: Surrogate) -> list[dict[str, Any]]:
     """Names, units and ranges: of the runs, of the sliders, and beyond which nothing is computed."""
-    domain, limits = surrogate.domain, surrogate.header.limits
+    domain, limits, positive = surrogate.domain, surrogate.header.limits, _positive(surrogate)
     found = []
     for column, parameter in enumerate(surrogate.header.parameters):
         low, high = float(domain.lower[column]), float(domain.upper[column])
         floor, ceiling = limits.get(parameter.name, (-np.inf, np.inf))
-        floor, ceiling = max(floor, low / 100 if parameter.scale == "log" else -np.inf), ceiling
+        if parameter.scale == "log" or parameter.name in positive:
+            floor = max(floor, LEAST * low)
         width = high - low or abs(high) or 1.0
         least, most = max(floor, low - BEYOND * width), min(ceiling, high + BEYOND * width)
         found.append(
@@ -249,6 +313,21 @@ def _parameters(surrogate: Surrogate) -> list[dict[str, Any]]:
             | {"start": 0.5 * (low + high)}
         )
     return found
+
+
+def _positive(surrogate: Surrogate) -> set[str]:
+    """Parameters that a model of similar flows takes the logarithm of, or divides by."""
+    predictor = surrogate.predictor
+    known = (
+        predictor.layer.similarity if predictor.layer is not None else getattr(predictor.scaling, "similarity", None)
+    )
+    if known is None:
+        return set()
+    return {
+        one
+        for one in (*known.free_stream.columns.values(), known.length, known.wall_temperature)
+        if isinstance(one, str)
+    }
 
 
 def _bands(surrogate: Surrogate) -> list[dict[str, Any]]:
@@ -271,7 +350,7 @@ def _bands(surrogate: Surrogate) -> list[dict[str, Any]]:
 def _lines(surrogate: Surrogate, packing: Packing) -> list[dict[str, Any]]:
     """Along the wall and along the stagnation line of a block around a body."""
     space = surrogate.space
-    if not space.is_plane_block or space.geometry is None:
+    if not space.is_plane_block:
         return []
     shape = space.topology.shape
     assert shape is not None
@@ -282,28 +361,29 @@ def _lines(surrogate: Surrogate, packing: Packing) -> list[dict[str, Any]]:
         ("wall", "along the wall", number[0]),
         ("stagnation", "along the stagnation line", number[:, 0]),
     ):
-        places = space.geometry.points[points]
-        arc = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(places, axis=0), axis=1))])
-        packing.add(f"line.{name}.x", arc)
+        if space.geometry is not None:
+            places = space.geometry.points[points]
+            arc = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(places, axis=0), axis=1))])
+            packing.add(f"line.{name}.x", arc)
         packing.add(f"line.{name}.points", points.astype(np.int32))
         axis = ("distance along the wall" if name == "wall" else "distance from the wall") + unit
-        found.append(
-            {"name": name, "label": label, "axis": axis, "x": f"line.{name}.x", "points": f"line.{name}.points"}
-        )
+        x = None if space.geometry is None else f"line.{name}.x"  # of a mesh that moves the page knows it
+        found.append({"name": name, "label": label, "axis": axis, "x": x, "points": f"line.{name}.points"})
     return found
 
 
 def _quantities(surrogate: Surrogate, packing: Packing) -> dict[str, Any] | None:
-    """What is read off the pressure of a perfect gas around a body, on a mesh that all runs share."""
+    """What is read off the pressure of a perfect gas around a body."""
     observer, space = surrogate.observer, surrogate.space
-    if observer is None or observer.gas is None or observer.gas.model != "perfect" or space.geometry is None:
+    if observer is None or observer.gas is None or observer.gas.model != "perfect":
         return None
     shape, geometry = space.topology.shape, space.geometry
     assert shape is not None
-    x, r = (geometry.grid(axis, shape) for axis in (0, 1))
-    centers = np.stack([0.25 * (n[1:, 1:] + n[1:, :-1] + n[:-1, 1:] + n[:-1, :-1])[:, 0] for n in (x, r)], axis=1)
-    packing.add("wall_nodes", np.column_stack([x[0], r[0]]).ravel())
-    packing.add("axis_centers", centers.ravel())
+    if geometry is not None:
+        x, r = (geometry.grid(axis, shape) for axis in (0, 1))
+        centers = np.stack([0.25 * (n[1:, 1:] + n[1:, :-1] + n[:-1, 1:] + n[:-1, :-1])[:, 0] for n in (x, r)], axis=1)
+        packing.add("wall_nodes", np.column_stack([x[0], r[0]]).ravel())
+        packing.add("axis_centers", centers.ravel())
     number = np.arange(space.n_points).reshape(shape)
     packing.add("quantity_points", np.concatenate([number[0], number[:, 0]]).astype(np.int32))
     return {
@@ -311,4 +391,6 @@ def _quantities(surrogate: Surrogate, packing: Packing) -> dict[str, Any] | None
         "units": [quantity.unit for quantity in QUANTITIES],
         "gas_constant": float(observer.gas.gas_constant),  # type: ignore[attr-defined]
         "variables": [surrogate.names.index("rho"), surrogate.names.index("T")],
+        "moving": geometry is None,
+        "shape": shape,
     }

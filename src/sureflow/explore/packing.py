@@ -1,4 +1,4 @@
-"""Arrays of a page: small ones as they are, rows of fields in levels of some bits, all in one compressed block."""
+"""Arrays of a page: small ones as they are, rows of fields in levels of some bits, all compressed."""
 
 import base64
 import zlib
@@ -23,9 +23,15 @@ class Kind(StrEnum):
         "positive"  # variances, whose relative size counts: by a root of theirs, so that small ones keep their digits
     )
     RUNS = "runs"  # with weights of one size: by their principal components, most of which are small and need few bits
+    FRAME = "frame"  # the same of runs in a frame that is finer than the mesh
+    LOST = "lost"  # the same of small corrections
+    PLACES = "places"  # the same of nodes, whose distances from a wall are small
 
 
-BITS = {Kind.MODES: 16, Kind.FINE: 20, Kind.POSITIVE: 11, Kind.RUNS: 20}
+BITS = {Kind.MODES: 16, Kind.FINE: 20, Kind.POSITIVE: 11, Kind.RUNS: 19, Kind.FRAME: 19, Kind.LOST: 12, Kind.PLACES: 25}
+COMPONENTS = (Kind.RUNS, Kind.FRAME, Kind.LOST, Kind.PLACES)
+MOST_LEVELS = 2**31 - 1
+MOST_PLANES = 4  # bytes of a level
 ROOT = 4  # of rows that are positive
 
 
@@ -37,36 +43,43 @@ class Coded(NamedTuple):
     step: Float[np.ndarray, "row variable"]
     exponent: int = 1
     mix: Float[np.ndarray, "row component"] | None = None
+    stride: int = 1  # from a point to that from which it differs least
 
     def values(self) -> Rows:
-        """The rows as a page reads them, in single precision."""
+        """The rows as a page reads them, in single precision unless their levels are finer."""
         values = (self.low[:, :, None] + self.step[:, :, None] * self.levels) ** self.exponent
-        values = values.astype(np.float32).astype(float)
+        if self.planes < MOST_PLANES:
+            values = values.astype(np.float32).astype(float)
         return values if self.mix is None else np.einsum("rk,kvp->rvp", self.mix, values, optimize=True)
 
+    @property
+    def planes(self) -> int:
+        """Bytes of a level."""
+        return max(2, (int(self.levels.max(initial=0)).bit_length() + 7) // 8)
 
-def coded(rows: Rows, kind: Kind) -> Coded:
-    """Rows in levels."""
-    most = 2 ** BITS[kind] - 1
-    if kind is Kind.RUNS:
-        return _components(rows, most)
+
+def coded(rows: Rows, kind: Kind, stride: int = 1, more_bits: int = 0) -> Coded:
+    """Rows in levels; those of runs in more of them, where their weights are large."""
+    most = 2 ** (BITS[kind] + (more_bits if kind in COMPONENTS else 0)) - 1
+    if kind in COMPONENTS:
+        return _components(rows, most)._replace(stride=stride)
     exponent = ROOT if kind is Kind.POSITIVE else 1
     values = np.maximum(rows, 0.0) ** (1 / ROOT) if kind is Kind.POSITIVE else np.asarray(rows, float)
     low, high = (np.zeros(values.shape[:2]) if kind is Kind.POSITIVE else values.min(axis=2)), values.max(axis=2)
     step = np.where(high > low, (high - low) / most, 1.0)
-    return Coded(_levels(values, low, step), low, step, exponent)
+    return Coded(_levels(values, low, step), low, step, exponent, stride=stride)
 
 
 def _components(rows: Rows, most: int) -> Coded:
     """Orthogonal components of the rows, with one step for all of them: weights of rows and of components are equally large."""
-    step = np.maximum(np.ptp(rows, axis=2).max(axis=0), np.finfo(float).tiny) / most  # of every variable
+    step = np.maximum(np.median(np.ptp(rows, axis=2), axis=0), np.finfo(float).tiny) / most  # of every variable
     flat = (rows / step[:, None]).reshape(len(rows), -1)
     mix = np.linalg.eigh(flat @ flat.T)[1][:, ::-1].astype(np.float32)
     values = np.linalg.solve(mix.astype(float), flat).reshape(rows.shape) * step[:, None]
     kept = (np.abs(values) > 0.5 * step[:, None]).any(axis=(1, 2))
     kept[0] = True
     low = values[kept].min(axis=2)
-    steps = np.broadcast_to(step, low.shape)
+    steps = np.maximum(step, np.ptp(values[kept], axis=2) / MOST_LEVELS)
     return Coded(_levels(values[kept], low, steps), low, steps, mix=mix[:, kept])
 
 
@@ -84,6 +97,10 @@ class Packing:
     content: dict[str, np.ndarray] = field(default_factory=dict)
     size: int = 0
 
+    @property
+    def description(self) -> dict[str, Any]:
+        return {"arrays": self.arrays, "rows": self.rows}
+
     def add(self, name: str, array: np.ndarray) -> None:
         kept = self.content[name] = np.ascontiguousarray(array)
         self.arrays[name] = {
@@ -99,11 +116,11 @@ class Packing:
         if rows.mix is not None:
             mix = f"{name}.mix"
             self.add(mix, rows.mix)
-        steps = np.diff(rows.levels, axis=-1, prepend=0)
-        planes = 3 if rows.levels.max(initial=0) > 0xFFFF else 2
-        parts = np.stack([(steps >> 8 * plane) & 255 for plane in range(planes)], axis=-2).astype(np.uint8)
-        described = {"shape": rows.levels.shape, "planes": planes, "exponent": rows.exponent, "mix": mix}
-        self.rows[name] = {"offset": self._append(parts.tobytes()), "ranges": f"{name}.ranges", **described}
+        steps = _differences(rows.levels, rows.stride)
+        parts = np.stack([(steps >> 8 * plane) & 255 for plane in range(rows.planes)], axis=-2).astype(np.uint8)
+        described = {"shape": rows.levels.shape, "planes": rows.planes, "exponent": rows.exponent, "mix": mix}
+        described |= {"stride": rows.stride, "ranges": f"{name}.ranges"}
+        self.rows[name] = {"offset": self._append(parts.tobytes()), **described}
 
     def text(self) -> str:
         """All bytes, compressed, as text."""
@@ -113,3 +130,11 @@ class Packing:
         self.parts += [content, bytes(-len(content) % 8)]
         offset, self.size = self.size, self.size + len(content) + -len(content) % 8
         return offset
+
+
+def _differences(levels: np.ndarray, stride: int) -> np.ndarray:
+    """From the point before; and from the point one stride before, where there is one."""
+    steps = np.diff(levels, axis=-1, prepend=0)
+    if stride > 1:
+        steps[..., stride:] = levels[..., stride:] - levels[..., :-stride]
+    return steps

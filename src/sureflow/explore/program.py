@@ -25,6 +25,7 @@ from scipy.ndimage import maximum_filter
 from scipy.spatial.distance import cdist
 
 from sureflow.explore.packing import Kind
+from sureflow.models.shock_frame import LEAST_GAP, between, places_of_rows, rows_of_places
 from sureflow.models.warps import monotone, taps
 
 Small = Float[np.ndarray, "case _"]
@@ -49,6 +50,7 @@ class Program:
         self.arrays: dict[str, np.ndarray] = {}
         self.rows: dict[str, Float[np.ndarray, "row variable point"]] = {}
         self.kinds: dict[str, Kind] = {}  # of rows
+        self.strides: dict[str, int] = {}  # of rows that vary least from one point to another so many points on
         self.outputs: dict[str, int] = {}
         self._names: dict[bytes, str] = {}
 
@@ -235,6 +237,37 @@ class Value:
         settings = {"last": float(layer[0]), "end": float(layer[1]), "levels": n_levels, "shape": [n_rows, n_lines]}
         return self.program.add("warp", self, landmarks, arrays={"runs": runs}, rows=kept, **settings)
 
+    def framed(
+        self,
+        landmarks: "Value",
+        shock: "Value",
+        given: Float[np.ndarray, " node"],
+        values: Float[np.ndarray, "run value place line"],
+        n_rows: int,
+    ) -> "Value":
+        """The values sum_k x_k g_k of runs in a frame, brought to the rows of a mesh (`models.shock_frame`).
+
+        `landmarks` and `shock` are those of the mesh, the latter of every line; `given` are the nodes of the frame.
+        """
+        n_places, n_lines = values.shape[2:]
+        kept = self.program.keep_rows(values.reshape(*values.shape[:2], -1), Kind.FRAME)
+        self.program.strides[kept] = n_lines
+        settings = {"places": n_places, "shape": [n_rows, n_lines], "gap": LEAST_GAP}
+        return self.program.add("frame", self, landmarks, shock, arrays={"given": given}, rows=kept, **settings)
+
+    def below(self, shares: tuple[float, float], n_rows: int) -> "Value":
+        """The field that is 1 in rows up to the first share of a row on every line, 0 from the second on, smooth between."""
+        return self.program.add("below", self, shares=list(shares), n_rows=n_rows)
+
+    def lines(self, shape: Sequence[int]) -> "Value":
+        """Of nodes, a field over the axes: the harmonic mean of the lengths of lines from the wall of a block, and where
+        the cells lie along them in shares, on average over the lines (`data.wall_layer.lines_of`)."""
+        return self.program.add("lines", self, shape=[int(n) for n in shape])
+
+    def read(self, at: "Value", values: Float[np.ndarray, " entry"]) -> "Value":
+        """Numbers of a table, linear between its entries and beyond them, where the entries are values themselves."""
+        return self.program.add("read", self, at, arrays={"values": values})
+
     def only(self, variable: int | np.integer) -> "Value":
         """One variable of a field, for all variables."""
         return self.program.add("only", self, variable=int(variable))
@@ -344,7 +377,45 @@ def _select(*fields: Float[np.ndarray, "case _ point"], which: list[int]) -> Flo
     )
 
 
-FIELDS_OF_SMALL = ("combine", "squares", "spread", "warp")
+def _frame(
+    x: Small,
+    landmarks: Small,
+    shock: Small,
+    rows: Float[np.ndarray, "run value place_line"],
+    given: Float[np.ndarray, " node"],
+    places: int,
+    shape: list[int],
+    gap: float,
+) -> Float[np.ndarray, "case value point"]:
+    n_rows, n_lines = shape
+    values = np.einsum("ck,kvp->cvp", x, rows).reshape(len(x), -1, places, n_lines).swapaxes(1, 2)
+    found = []
+    for one, nodes, line in zip(values, landmarks, shock, strict=True):
+        at = places_of_rows(rows_of_places(given, nodes, line, places), n_rows)
+        found.append(between(one, np.arange(places, dtype=float), at).swapaxes(0, 1).reshape(rows.shape[1], -1))
+    return np.stack(found)
+
+
+def _below(x: Small, shares: list[float], n_rows: int) -> Float[np.ndarray, "case 1 point"]:
+    first, last = shares
+    way = np.clip((np.arange(n_rows)[:, None] / np.maximum(x, 1.0)[:, None] - first) / (last - first), 0.0, 1.0)
+    return (1.0 - way**2 * (3.0 - 2.0 * way)).reshape(len(x), 1, -1)
+
+
+def _lines(nodes: Float[np.ndarray, "case 2 node"], shape: list[int]) -> Small:
+    grid = nodes.reshape(*nodes.shape[:2], shape[0] + 1, shape[1] + 1)
+    centers = 0.25 * (grid[..., 1:, 1:] + grid[..., 1:, :-1] + grid[..., :-1, 1:] + grid[..., :-1, :-1])
+    wall, outer = (0.5 * (grid[:, :, row, 1:] + grid[:, :, row, :-1]) for row in (0, -1))
+    length = np.linalg.norm(outer - wall, axis=1)
+    share = np.linalg.norm(centers - wall[:, :, None], axis=1) / length[:, None]
+    return np.column_stack([1.0 / np.mean(1.0 / length, axis=1), share.mean(axis=2)])
+
+
+def _read(x: Small, at: Small, values: np.ndarray) -> Small:
+    return np.concatenate([_table(x[[case]], at[case], values[:, None]) for case in range(len(x))])
+
+
+FIELDS_OF_SMALL = ("combine", "squares", "spread", "warp", "frame", "below")
 OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
     "add": np.add,
     "subtract": np.subtract,
@@ -373,6 +444,10 @@ OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
     "squares": lambda x, rows: np.einsum("ck,kvp->cvp", x, rows**2),
     "spread": _spread,
     "warp": _warp,
+    "frame": _frame,
+    "below": _below,
+    "lines": _lines,
+    "read": _read,
     "only": lambda x, variable: x[:, [variable]],
     "select": _select,
 }

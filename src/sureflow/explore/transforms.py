@@ -121,14 +121,13 @@ def alike_numbers(alike: Similarity, parameters: Value, names: tuple[str, ...]) 
     return AlikeValues(mach, reynolds, hot, wall, length)
 
 
-def layer_columns_of(surrogate: Surrogate, parameters: Value, units: FieldUnits) -> Value:
-    """What a model of wall layers is told of a condition (`data.wall_layer.layer_columns`), on a mesh that does not move."""
+def layer_columns_of(surrogate: Surrogate, parameters: Value, units: FieldUnits, places: Value | None) -> Value:
+    """What a model of wall layers is told of a condition (`data.wall_layer.layer_columns`).
+
+    `places` are the nodes of a mesh that moves.
+    """
     predictor, layer = surrogate.predictor, surrogate.predictor.layer
     assert layer is not None
-    if surrogate.space.moving is not None:
-        raise SureflowError(
-            f"a {surrogate.model_name} model on a mesh that moves cannot be put into a page: serve it instead"
-        )
     numbers = alike_numbers(layer.similarity, parameters, surrogate.parameter_names)
     assert numbers.wall_temperature is not None
     hot, wall = numbers.stagnation_temperature, numbers.wall_temperature
@@ -136,15 +135,29 @@ def layer_columns_of(surrogate: Surrogate, parameters: Value, units: FieldUnits)
         numbers.length
         * (numbers.reynolds.logarithm() * layer.power + wall / hot * layer.of_wall + layer.constant).exponential()
     )
-    (lines,) = surrogate.space.lines(surrogate.domain.parameters[:1])
-    # Beyond the outer boundary rows go on as the line does: a table continues its last two entries.
-    last = len(lines.share) - 2.5
-    at, rows = np.append(lines.share, 2.0), np.concatenate([[-0.5], np.arange(last), [last, 2 * last]])
-    places = [(thickness * (one / lines.length)).table(at, rows[:, None]) for one in LANDMARKS]
+    found = [place(thickness * one) for place in [_row_of(surrogate, parameters, places)] for one in LANDMARKS]
     standard, column = predictor.normalizer.fields, layer.temperature
     factor = (units.factor * parameters.program.constant(np.ones(len(standard.mean)))).pick(column)
     temperatures = [(one / factor - standard.mean[column]) * (1 / standard.std[column]) for one in (wall, hot)]
-    return join(*(_held_back(place, layer.rows[2]) for place in places), *temperatures)
+    return join(*(_held_back(place, layer.rows[2]) for place in found), *temperatures)
+
+
+def _row_of(surrogate: Surrogate, parameters: Value, places: Value | None) -> Callable[[Value], Value]:
+    """What turns a height above the wall into a row of the mesh.
+
+    Beyond the outer boundary rows go on as the line does: a table continues its last two entries.
+    """
+    shape, constant = surrogate.space.topology.shape, parameters.program.constant
+    assert shape is not None
+    last = shape[0] - 0.5
+    rows = np.concatenate([[-0.5], np.arange(shape[0]), [last, 2 * last]])
+    if places is None:
+        (lines,) = surrogate.space.lines(surrogate.domain.parameters[:1])
+        at = np.append(lines.share, 2.0)
+        return lambda height: (height * (1 / lines.length)).table(at, rows[:, None])
+    moved = places.lines(shape)
+    at = join(constant(np.zeros(1)), moved.pick(*range(1, shape[0] + 1)), constant(np.array([1.0, 2.0])))
+    return lambda height: (height / moved.pick(0)).read(at, rows)
 
 
 def _held_back(place: Value, end: float) -> Value:

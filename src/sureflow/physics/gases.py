@@ -10,6 +10,7 @@ import inspect
 import json
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, ClassVar, cast
 
 from pydantic import GetCoreSchemaHandler, create_model
@@ -104,6 +105,7 @@ class Gas(abc.ABC):
         )
 
 
+@cache
 def constructor_parameters(kind: type[Gas]) -> dict[str, inspect.Parameter]:
     """What a gas is made from, by name."""
     _, *parameters = inspect.signature(kind.__init__, eval_str=True).parameters.values()

@@ -12,6 +12,7 @@ import numpy as np
 from sureflow.uq.domain import Verdict
 
 Condition = tuple[float, ...]
+SMALL = 1000  # bytes of a result besides its arrays
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class Result:
 
     @property
     def size(self) -> int:
-        """In bytes."""
-        return sum(array.nbytes for array in (*self.arrays.values(), *(self.quantities or ())))
+        """In bytes, about."""
+        return SMALL + sum(array.nbytes for array in (*self.arrays.values(), *(self.quantities or ())))
 
 
 Compute = Callable[[np.ndarray], Sequence[Result]]  # conditions (case, parameter) in, a result of each out

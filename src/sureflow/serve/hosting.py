@@ -1,5 +1,6 @@
 """Runs the service on this machine: loads the models, takes the port, and stops gracefully."""
 
+import gc
 import logging
 import socket
 from collections.abc import Sequence
@@ -64,6 +65,8 @@ def host_models(models: dict[str, Surrogate], bound: socket.socket, *, token: st
     """Answer requests until the process is told to stop; those in flight are answered first."""
     write_log()
     app = create_app(models, token=token, limits=limits)
+    gc.collect()
+    gc.freeze()  # what is loaded stays: to search it for garbage again and again would hold requests up
     config = uvicorn.Config(
         app,
         log_level="warning",

@@ -13,7 +13,10 @@ from sureflow.errors import SureflowError
 from sureflow.serve.gathering import Gathering, Result
 from sureflow.surrogate.both_ways import both_ways
 from sureflow.surrogate.labelled import labelled_arrays, prediction_arrays, worth
-from sureflow.surrogate.model import Answer, Surrogate
+from sureflow.surrogate.model import Answer, Surrogate, refusal
+from sureflow.uq.domain import Trust
+
+MOST_VERDICTS = 4096  # conditions of one request, or of a batch
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class ServedModel:
         self.name, self.surrogate, self.limits = name, surrogate, limits
         self.predictions = Gathering(self._predictions, most=limits.batch, kept_bytes=limits.kept_bytes)
         self.sampled = Gathering(self._sampled, most=limits.batch, kept_bytes=1_000_000)
+        self.verdicts = Gathering(self._verdicts, most=MOST_VERDICTS, kept_bytes=1_000_000)
         self.thread = ThreadPoolExecutor(1)  # for what takes long and must not hold predictions up
 
     def conditions(self, parameters: Mapping[str, Any], most: int | None = None) -> np.ndarray:
@@ -52,7 +56,10 @@ class ServedModel:
 
     async def results(self, conditions: np.ndarray, *, extrapolate: bool) -> list[Result]:
         """The prediction of every condition; refused where that is not to be trusted, unless an extrapolation is asked for."""
-        self.surrogate.place(conditions, extrapolate=extrapolate)  # before anything large is computed
+        if not extrapolate:  # before anything large is computed
+            for one in await self.verdicts.results(conditions):
+                if one.verdict.trust is Trust.REFUSED:
+                    raise refusal(one.verdict)
         return await self.predictions.results(conditions)
 
     async def dataset(self, conditions: np.ndarray, *, extrapolate: bool, single: bool) -> xarray.Dataset:
@@ -130,6 +137,7 @@ class ServedModel:
     def close(self) -> None:
         self.predictions.close()
         self.sampled.close()
+        self.verdicts.close()
         self.thread.shutdown(wait=False, cancel_futures=True)
 
     def _predictions(self, conditions: np.ndarray) -> list[Result]:
@@ -147,6 +155,9 @@ class ServedModel:
             )
             for case in range(count)
         ]
+
+    def _verdicts(self, conditions: np.ndarray) -> list[Result]:
+        return [Result({}, one) for one in self.surrogate.place(conditions, extrapolate=True).verdicts]
 
     def _sampled(self, conditions: np.ndarray) -> list[Result]:
         """Quantities of a model without calibrated bars of them, which samples of whole fields tell: they take long."""

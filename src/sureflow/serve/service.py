@@ -22,12 +22,11 @@ from sureflow.serve import protocol
 from sureflow.serve.formats import MEDIA, binary_body, chosen, file_body, json_body
 from sureflow.serve.front_pages import docs_page, index_page
 from sureflow.serve.guard import LOG, Counters, Guard
-from sureflow.serve.served_model import Limits, ServedModel
+from sureflow.serve.served_model import MOST_VERDICTS, Limits, ServedModel
 from sureflow.surrogate.labelled import worth
 from sureflow.surrogate.model import Surrogate
 
 RESERVED = ("model", "format", "fields", "extrapolate")  # in the query of /v1/predict, beside the parameters
-MOST_VERDICTS = 4096  # conditions of one request
 Numbers = float | list[float]
 
 

@@ -80,8 +80,10 @@ def prediction_arrays(surrogate: Surrogate, answer: Answer) -> dict[str, np.ndar
     if surrogate.calibration is not None:
         if own is not None:
             arrays["_std_raw"] = own
+        conditions = answer.place.conditions
+        unit = surrogate.predictor.unit(np.asarray(found.mean), conditions)
         for suffix, simultaneous in (("_interval90", False), ("_band90", True)):
-            width = half_width(surrogate, found, answer.place.conditions, LEVEL, simultaneous=simultaneous)
+            width = half_width(surrogate, found, conditions, LEVEL, simultaneous=simultaneous, unit=unit)
             arrays |= {} if width is None else {suffix: width}
     made = {suffix: np.asarray(values) for suffix, values in arrays.items()}
     if surrogate.mesh_error is not None and made[""].shape[2] == surrogate.space.n_points and "_std" in made:

@@ -32,7 +32,7 @@ from sureflow.surrogate.space import Space
 from sureflow.surrogate.specification import Specification
 from sureflow.surrogate.wall_bars import wall_std
 from sureflow.uq.bars import Calibrations, Query
-from sureflow.uq.domain import Place, TrainingDomain, most_usual
+from sureflow.uq.domain import Place, TrainingDomain, Verdict, most_usual
 from sureflow.uq.mesh_error import MeshError
 from sureflow.validation import shortened
 
@@ -395,7 +395,7 @@ class Surrogate:
         """Where conditions lie; those that are too far out are refused unless an extrapolation is asked for."""
         place = self.trusted_domain.place(conditions)
         if place.refused is not None and not extrapolate:
-            raise Refused(f"refused: {place.refused.reason}. Compute runs there, or ask for an extrapolation")
+            raise refusal(place.refused)
         return place
 
     def _query(self, place: Place) -> Query:
@@ -429,6 +429,11 @@ class Surrogate:
         from sureflow.surrogate.labelled import description_html
 
         return description_html(self)
+
+
+def refusal(verdict: Verdict) -> Refused:
+    """What says why a condition is refused, and what to do."""
+    return Refused(f"refused: {verdict.reason}. Compute runs there, or ask for an extrapolation")
 
 
 def domain_of(header: Header, parameters: Conditions) -> TrainingDomain:

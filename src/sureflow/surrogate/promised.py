@@ -12,12 +12,18 @@ WIDEST = 0.999  # of the half widths of intervals, over a value that is positive
 
 
 def half_width(
-    surrogate: Surrogate, found: Predictive, conditions: Conditions, level: float, *, simultaneous: bool = False
+    surrogate: Surrogate,
+    found: Predictive,
+    conditions: Conditions,
+    level: float,
+    *,
+    simultaneous: bool = False,
+    unit: Float[np.ndarray, "case variable point"] | None = None,
 ) -> Float[np.ndarray, "case variable point"] | None:
     """Half of the interval about a calibrated mean, point by point or for the whole field at once.
 
     None where too few runs were held out for the level. No interval is narrower than rounding, and the lower end stays
-    positive where the field is by nature.
+    positive where the field is by nature. `unit` is that of the predictor at the mean, where it is known.
     """
     if surrogate.calibration is None:
         return None
@@ -27,9 +33,12 @@ def half_width(
         return None
     mean = np.asarray(found.mean)
     width = bars.half_width(np.asarray(found.std), level, simultaneous=simultaneous)
-    width = np.maximum(width, FLOOR * surrogate.predictor.unit(mean, conditions))
-    is_positive = np.isin(surrogate.units, POSITIVE_UNITS)[:, None] & (mean > 0)
-    return np.where(is_positive, np.minimum(width, WIDEST * mean), width)
+    unit = surrogate.predictor.unit(mean, conditions) if unit is None else unit
+    width = np.maximum(width, FLOOR * unit)
+    for variable in np.flatnonzero(np.isin(surrogate.units, POSITIVE_UNITS)):
+        value, of_value = mean[:, variable], width[:, variable]
+        np.copyto(of_value, np.minimum(of_value, WIDEST * value), where=value > 0)
+    return width
 
 
 def promised(surrogate: Surrogate, conditions: Conditions) -> Predictive:

@@ -77,12 +77,15 @@ class NBF(FittedModel):
         return self._fields(inputs, coordinates)[:count]
 
     def _fields(self, inputs: Inputs, coordinates: Coordinates) -> Samples:
-        places = _shared(coordinates)
-        found = np.asarray(_functions(self.basis, jnp.asarray(places, jnp.float32), self.octaves), float)
-        functions = (found * self.amplitude).reshape(len(found), len(places), len(self.scale) + 1, -1)
-        weights = self._coefficients(inputs)
+        functions, weights = self.functions(coordinates), self._coefficients(inputs)
         first, others = functions[:, None, :, 0], functions[:, :, 1:]
         return np.swapaxes(first + np.einsum("mck,mpkv->mcpv", weights, others, optimize=True), 2, 3)
+
+    def functions(self, coordinates: Coordinates) -> Float[np.ndarray, "member point function variable"]:
+        """Those of the basis: what every field has, then what the coefficients are multiplied with."""
+        places = _shared(coordinates)
+        found = np.asarray(_functions(self.basis, jnp.asarray(places, jnp.float32), self.octaves), float)
+        return (found * self.amplitude).reshape(len(found), len(places), len(self.scale) + 1, -1)
 
     @cached_property
     def _coefficients(self) -> Coefficients:

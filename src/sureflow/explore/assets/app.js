@@ -20,7 +20,6 @@ class Explorer {
     addEventListener("beforeprint", () => this.render());
     this.show();
     this.render();
-    performance.mark("first-picture");
   }
 
   // The mesh, where it does not move; and how answers that take time are heard of.
@@ -33,7 +32,7 @@ class Explorer {
     const places = answer.places(), n = places[0].length, flat = new Float64Array(n * places.length);
     places.forEach((axis, a) => axis.forEach((value, i) => { flat[i * places.length + a] = value; }));
     this.mesh.setPlaces(this.picked(flat, places.length));
-    if (this.view.mesh) this.view.setPlaces(this.mesh.places); else this.view.setMesh(this.mesh);
+    this.view.setMesh(this.mesh);
   }
 
   // A service gives all nodes, of which the corners of the triangles are some.
@@ -138,10 +137,11 @@ class Explorer {
     if (this.header.moving) this.move(answers[0]);
     this.panels = this.makePanels(answers);
     this.draw();
+    if (!this.drawn) { this.drawn = true; performance.mark("first-picture"); }
     this.showVerdict();
     this.showQuantities();
     this.showLine();
-    this.drawMap();
+    if (this.complete) this.drawMap();
     if (this.probe) this.readAt(...this.probe);
     this.writeLink();
     if (this.asked !== undefined) { this.frames.push(performance.now() - this.asked); if (this.frames.length > 500) this.frames.shift(); this.asked = undefined; }
@@ -171,12 +171,8 @@ class Explorer {
     const { state, panels } = this, pixel = Math.min(devicePixelRatio || 1, 2), stage = $("stage").getBoundingClientRect();
     const width = Math.max(1, Math.round(stage.width * pixel)), height = Math.max(1, Math.round(stage.height * pixel));
     for (const canvas of [$("view"), $("picture"), $("overlay")]) if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height; }
-    const across = panels.length === 1 || width > height * 0.9;
     this.pixel = pixel;
-    this.boxes = panels.map((_, k) => {
-      const bar = 70 * pixel, top = 22 * pixel, w = Math.floor(across ? width / panels.length : width), h = Math.floor(across ? height : height / panels.length);
-      return { x: across ? k * w : 0, y: (across ? 0 : k * h) + top, width: Math.max(1, w - bar), height: Math.max(1, h - top), bar };
-    });
+    this.boxes = this.makeBoxes(width, height);
     this.camera = this.makeCamera(this.boxes[0]);
     const options = { smooth: state.smooth, mirror: this.header.revolved && state.mirror, pixel }, context = $("picture").getContext("2d");
     context.clearRect(0, 0, width, height);
@@ -185,6 +181,17 @@ class Explorer {
     if (!this.painted) this.view.clear(rgb("--ground"));
     panels.forEach((panel, k) => (this.painted ? this.view.paint(context, panel, this.boxes[k], this.camera, options) : this.view.draw(panel, this.boxes[k], this.camera, options)));
     this.drawOverlay();
+  }
+
+  // Of side by side, two and two, and one below the other, what shows the field largest.
+  makeBoxes(width, height) {
+    const count = this.panels.length, bar = 70 * this.pixel, top = 22 * this.pixel;
+    const choices = Array.from({ length: count }, (_, c) => {
+      const columns = count - c, w = Math.floor(width / columns), h = Math.floor(height / Math.ceil(count / columns));
+      return this.panels.map((_, k) => ({ x: (k % columns) * w, y: Math.floor(k / columns) * h + top, width: Math.max(1, w - bar), height: Math.max(1, h - top), bar }));
+    });
+    const sizes = choices.map((boxes) => this.makeCamera(boxes[0]).fitted);
+    return choices[sizes.indexOf(Math.max(...sizes))];
   }
 
   makeCamera(box) {
@@ -353,7 +360,7 @@ class Explorer {
   // Places, cells and distances of the line that is chosen.
   line() {
     const { state, header, mesh } = this, known = header.lines.find((line) => line.name === state.line);
-    if (known) return { x: this.payload.array(known.x).data, points: this.payload.array(known.points).data, label: known.axis };
+    if (known) { const points = this.payload.array(known.points).data; return { x: known.x ? this.payload.array(known.x).data : this.arc(points), points, label: known.axis }; }
     if (!state.drawn) return null;
     const key = state.drawn.join();
     if (this.traced?.key !== key || header.moving) {
@@ -365,6 +372,14 @@ class Explorer {
       this.traced = { key, x, found, label: `distance along the line${header.axes[0].unit ? ` (${header.axes[0].unit})` : ""}` };
     }
     return this.traced;
+  }
+
+  // Distances along cells of a block that moves, from the first of them on.
+  arc(points) {
+    const [x, y] = this.answers[0].places(), [, lines] = this.header.shape, wide = lines + 1, found = [0];
+    const middle = (cell) => { const node = Math.floor(cell / lines) * wide + cell % lines; return [x, y].map((n) => 0.25 * (n[node] + n[node + 1] + n[node + wide] + n[node + wide + 1])); };
+    for (let k = 1; k < points.length; k++) { const [a, b] = [middle(points[k - 1]), middle(points[k])]; found.push(found[k - 1] + Math.hypot(b[0] - a[0], b[1] - a[1])); }
+    return found;
   }
 
   curves() {
@@ -629,8 +644,14 @@ function turned(yaw, pitch) { const [a, b, c, d] = [Math.cos(yaw), Math.sin(yaw)
 
 (async () => {
   try {
-    const header = JSON.parse($("header").textContent), payload = await Payload.open(header, $("payload").textContent.trim());
-    window.explorer = new Explorer(header, payload, header.service ? new RemoteSource(header, payload) : new LocalSource(header, payload));
+    const header = JSON.parse($("header").textContent), scene = await Payload.open(header.scene, "scene");
+    const source = header.service ? new RemoteSource(header, scene) : new LocalSource(header, scene);
+    const explorer = window.explorer = new Explorer(header, scene, source);
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    await source.open();
+    explorer.complete = true;
+    explorer.render();
+    performance.mark("complete");
     document.body.dataset.ready = "true";
   } catch (error) {
     document.querySelector("main").replaceChildren(Object.assign(element("p", `This page cannot show its model: ${error.message}.`), { className: "failed" }));

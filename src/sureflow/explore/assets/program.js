@@ -5,8 +5,9 @@ const ELEMENTWISE = {
   maximum: Math.max, minimum: Math.min, raise: Math.pow, exp: Math.exp, log: Math.log, tanh: Math.tanh,
   sqrt: (a) => Math.sqrt(Math.max(a, 0)),
 };
-const OF_SMALL = ["combine", "squares", "spread", "warp"];  // what makes a field of small values
-const EVERYWHERE = { name: "all", size: (points) => points };  // the region of all points
+const OF_SMALL = ["combine", "squares", "spread", "warp", "frame", "below"];  // what makes a field of small values
+const OF_FIELDS = ["lines"];  // what makes small values of a field
+const EVERYWHERE = { name: "all" };  // the region of all points
 
 class Program {
   constructor(header, payload, values) {
@@ -16,31 +17,29 @@ class Program {
     this.payload = payload;
     this.prepared = new Map();
     this.isField = [];
-    for (const step of this.steps)
-      this.isField.push(OF_SMALL.includes(step.op) || step.inputs.some((i) => this.isField[i]));
+    for (const { op, inputs } of this.steps)
+      this.isField.push(OF_SMALL.includes(op) || (!OF_FIELDS.includes(op) && inputs.some((i) => this.isField[i])));
   }
 
   has(name) { return name in this.outputs; }
 
-  // All small values at one condition.
-  run(parameters) {
-    const found = [];
-    this.steps.forEach((step, index) => found.push(this.isField[index] ? null : this.small(step, index, found, parameters)));
-    return { small: found, fields: new Map() };
-  }
+  // One condition, at which everything is computed when it is asked for.
+  run(parameters) { return { parameters, small: [], fields: new Map() }; }
 
   // A small output, or a field of one variable over a region: all points, or some of them by number.
   get(evaluation, name, variable = 0, region = EVERYWHERE) {
     const index = this.outputs[name];
-    return this.isField[index] ? this.field(evaluation, index, variable, region) : evaluation.small[index];
+    return this.isField[index] ? this.field(evaluation, index, variable, region) : this.small(evaluation, index);
   }
 
-  small(step, index, found, parameters) {
-    const inputs = step.inputs.map((i) => found[i]);
-    const array = (key) => this.payload.array(step.arrays[key]);
-    const [x, y] = inputs;
+  small(evaluation, index) { return (evaluation.small[index] ??= this.computeSmall(evaluation, index)); }
+
+  computeSmall(evaluation, index) {
+    const step = this.steps[index], array = (key) => this.payload.array(step.arrays[key]);
+    if (step.op === "lines") return wallLines([0, 1].map((axis) => this.field(evaluation, step.inputs[0], axis, EVERYWHERE)), step.settings.shape);
+    const inputs = step.inputs.map((i) => this.small(evaluation, i)), [x, y] = inputs;
     switch (step.op) {
-      case "parameters": return Float64Array.from(parameters);
+      case "parameters": return Float64Array.from(evaluation.parameters);
       case "constant": return array("values").data;
       case "join": return joined(inputs);
       case "pick": return Float64Array.from(step.settings.columns, (column) => x[column]);
@@ -51,6 +50,7 @@ class Program {
       case "quadratic": return Float64Array.of(times(x, array("matrix")).reduce((sum, value, i) => sum + value * x[i], 0));
       case "distance": return distances(x, array("nodes"));
       case "table": return table(x[0], array("at").data, array("values"));
+      case "read": return table(x[0], y, { shape: [y.length, 1], data: array("values").data });
       case "lattice": return lattice(x, array("ranges").data, array("values"));
       case "process": return this.process(step, index, x);
       default: return elementwise(ELEMENTWISE[step.op], x, y);
@@ -58,30 +58,35 @@ class Program {
   }
 
   field(evaluation, index, variable, region) {
-    const key = `${index} ${variable} ${region.name}`;
-    if (!evaluation.fields.has(key)) evaluation.fields.set(key, this.computeField(evaluation, index, variable, region));
-    return evaluation.fields.get(key);
+    return this.once(evaluation, `${index} ${variable} ${region.name}`, () => this.computeField(evaluation, index, variable, region));
+  }
+
+  once({ fields }, key, make) {
+    if (!fields.has(key)) fields.set(key, make());
+    return fields.get(key);
   }
 
   computeField(evaluation, index, variable, region) {
-    const step = this.steps[index];
+    const step = this.steps[index], small = (place) => this.small(evaluation, step.inputs[place]), size = region === EVERYWHERE ? this.values : region.points.length;
     if (["combine", "squares", "spread"].includes(step.op)) {
       const rows = this.payload.rows(step.settings.rows, variable, region);
-      const weights = evaluation.small[step.inputs[0]];
-      return step.op === "combine" ? combined(weights, 0, rows) : step.op === "squares" ? squares(weights, rows) : spread(weights, rows);
+      return { combine: (weights) => combined(weights, 0, rows), squares: (weights) => squares(weights, rows), spread: (weights) => spread(weights, rows) }[step.op](small(0));
     }
     if (step.op === "warp") {
-      const { last, end, levels, shape: [, lines] } = step.settings, size = region === EVERYWHERE ? this.values : region.points.length;
+      const { last, end, levels, shape: [, lines] } = step.settings;
       const rows = this.payload.rows(step.settings.rows, variable, EVERYWHERE), runs = this.payload.array(step.arrays.runs);
-      const [weights, landmarks] = step.inputs.map((i) => evaluation.small[i]), key = `moves ${step.inputs}`;
-      if (!evaluation.fields.has(key)) evaluation.fields.set(key, moves(weights, landmarks, runs, Math.ceil(last), end, levels));
-      const shares = evaluation.fields.get(key);
+      const shares = this.once(evaluation, `moves ${step.inputs}`, () => moves(small(0), small(1), runs, Math.ceil(last), end, levels));
       return region === EVERYWHERE ? warped(shares, rows, lines, size) : warpedAt(shares, rows, lines, region.points);
     }
+    if (step.op === "frame") {
+      const { shape: [, lines] } = step.settings, rows = this.payload.rows(step.settings.rows, variable, EVERYWHERE);
+      const way = this.once(evaluation, `way ${step.inputs.slice(1)}`, () => wayBack(this.payload.array(step.arrays.given).data, small(1), small(2), step.settings));
+      return region === EVERYWHERE ? broughtBack(combined(small(0), 0, rows), way, lines) : broughtBackAt(small(0), rows, way, lines, region.points);
+    }
+    if (step.op === "below") return below(small(0), step.settings, region === EVERYWHERE ? [...Array(size).keys()] : region.points);
     if (step.op === "only") return this.field(evaluation, step.inputs[0], step.settings.variable, region);
     if (step.op === "select") return this.field(evaluation, step.inputs[step.settings.which[variable]], variable, region);
-    if (step.op === "raise" && !this.isField[step.inputs[1]] && evaluation.small[step.inputs[1]][0] === 0)
-      return new Float32Array(region === EVERYWHERE ? this.values : region.points.length).fill(1);
+    if (step.op === "raise" && !this.isField[step.inputs[1]] && small(1)[0] === 0) return new Float32Array(size).fill(1);
     if (step.op === "around" && region.rough) return this.field(evaluation, step.inputs[0], variable, region);
     if (step.op === "around") {
       const all = around(this.field(evaluation, step.inputs[0], variable, EVERYWHERE), step.settings.shape, step.settings.neighbors);
@@ -89,8 +94,8 @@ class Program {
     }
     const inputs = step.inputs.map((i) => {
       if (this.isField[i]) return this.field(evaluation, i, variable, region);
-      const small = evaluation.small[i];
-      return small.length === 1 ? small[0] : small[variable];
+      const value = this.small(evaluation, i);
+      return value.length === 1 ? value[0] : value[variable];
     });
     if (step.op === "power") return mapped((value) => value ** step.settings.exponent, inputs[0]);
     return mapped(ELEMENTWISE[step.op], ...inputs);
@@ -253,7 +258,7 @@ function around(values, shape, neighbors) {
 }
 
 function combined(given, first, rows) {
-  const { count, size, data, mix } = rows, out = new Float32Array(size), weights = mix ? times(given, mix) : given;
+  const { count, size, data, mix } = rows, out = new data.constructor(size), weights = mix ? times(given, mix) : given;
   for (let k = 0; k < count; k++) {
     const weight = weights[first + k], start = k * size;
     if (weight !== 0) for (let i = 0; i < size; i++) out[i] += weight * data[start + i];
@@ -345,23 +350,99 @@ function warpedAt({ used, first, shares, count }, rows, lines, points) {
   });
 }
 
+// Lines from the wall of a block: the harmonic mean of their lengths, then where the cells lie along them, in shares.
+function wallLines([x, y], [rows, lines]) {
+  const found = new Float64Array(1 + rows), wide = lines + 1;
+  let inverse = 0;
+  for (let line = 0; line < lines; line++) {
+    const middle = (row) => [x, y].map((axis) => 0.5 * (axis[row * wide + line] + axis[row * wide + line + 1])), wall = middle(0), outer = middle(rows);
+    const length = Math.hypot(outer[0] - wall[0], outer[1] - wall[1]);
+    inverse += 1 / length;
+    for (let row = 0; row < rows; row++) {
+      const [lower, upper] = [middle(row), middle(row + 1)];
+      found[1 + row] += Math.hypot(0.5 * (lower[0] + upper[0]) - wall[0], 0.5 * (lower[1] + upper[1]) - wall[1]) / length / lines;
+    }
+  }
+  found[0] = lines / inverse;
+  return found;
+}
+
+// For every cell of a mesh the first of four places of a frame that it is made of, and their weights (sureflow.models.shock_frame).
+function wayBack(given, landmarks, shock, { places, gap, shape: [rows, lines] }) {
+  const first = new Int32Array(rows * lines), shares = new Float64Array(TAPS * rows * lines), count = landmarks.length, reached = new Float64Array(places);
+  for (let line = 0; line < lines; line++) {
+    const front = Math.min(Math.max(shock[line], gap * (count + 1) - 0.5), rows - 0.5 - gap);
+    const inside = Array.from(landmarks, (row, k) => Math.max(Math.min(row, front - gap * (count - k)), gap * (k + 1) - 0.5));
+    const found = [-0.5, ...inside, front, rows - 0.5], slopes = monotoneSlopes(given, found);
+    for (let place = 0, piece = 0; place < places; place++) {
+      const at = -0.5 + rows * place / (places - 1);
+      while (piece < given.length - 2 && given[piece + 1] <= at) piece++;
+      const size = given[piece + 1] - given[piece], t = (at - given[piece]) / size, u = 1 - t;
+      reached[place] = (1 + 2 * t) * u * u * found[piece] + t * u * u * size * slopes[piece] + t * t * (3 - 2 * t) * found[piece + 1] - t * t * u * size * slopes[piece + 1];
+    }
+    for (let row = 0, place = 0; row < rows; row++) {
+      while (place < places - 2 && reached[place + 1] <= row) place++;
+      const t = Math.max(0, Math.min(1, (row - reached[place]) / (reached[place + 1] - reached[place])));
+      setTaps(first, shares, row * lines + line, place, t, places);
+    }
+  }
+  return { first, shares };
+}
+
+// Hermite's cubic with central differences as slopes, one-sided ones of second order at the ends.
+function setTaps(first, shares, cell, place, t, places) {
+  const u = 1 - t, a = (1 + 2 * t) * u * u, b = t * u * u, c = t * t * (3 - 2 * t), d = -t * t * u, at = TAPS * cell;
+  const found = place === 0 ? [a - 1.5 * b - 0.5 * d, c + 2 * b, 0.5 * (d - b), 0] : place === places - 2 ? [0, 0.5 * (d - b), a - 2 * d, c + 0.5 * b + 1.5 * d] : [-0.5 * b, a - 0.5 * d, c + 0.5 * b, 0.5 * d];
+  first[cell] = place === 0 ? 0 : place === places - 2 ? place - 2 : place - 1;
+  for (let tap = 0; tap < TAPS; tap++) shares[at + tap] = found[tap];
+}
+
+function broughtBack(values, { first, shares }, lines) {
+  const out = new Float32Array(first.length);
+  for (let i = 0; i < out.length; i++) {
+    const at = first[i] * lines + i % lines, from = TAPS * i;
+    out[i] = shares[from] * values[at] + shares[from + 1] * values[at + lines] + shares[from + 2] * values[at + 2 * lines] + shares[from + 3] * values[at + 3 * lines];
+  }
+  return out;
+}
+
+function broughtBackAt(given, { count, size, data, mix }, { first, shares }, lines, points) {
+  const weights = mix ? times(given, mix) : given;
+  return Float32Array.from(points, (point) => {
+    const at = first[point] * lines + point % lines, from = TAPS * point;
+    let sum = 0;
+    for (let k = 0; k < count; k++) {
+      const i = k * size + at;
+      sum += weights[k] * (shares[from] * data[i] + shares[from + 1] * data[i + lines] + shares[from + 2] * data[i + 2 * lines] + shares[from + 3] * data[i + 3 * lines]);
+    }
+    return sum;
+  });
+}
+
+// 1 up to a share of a row of every line, 0 from another share on, smooth between.
+function below(row, { shares: [low, high] }, points) {
+  return Float32Array.from(points, (point) => {
+    const way = Math.max(0, Math.min(1, (Math.floor(point / row.length) / Math.max(row[point % row.length], 1) - low) / (high - low)));
+    return 1 - way * way * (3 - 2 * way);
+  });
+}
+
 // The arrays of a page: small ones as they are, rows of fields decoded variable by variable when they are needed.
 class Payload {
-  constructor(header, bytes) {
-    Object.assign(this, { header, bytes, cache: new Map() });
-  }
+  constructor({ arrays, rows }, bytes) { Object.assign(this, { arrays, described: rows, bytes, cache: new Map() }); }
 
-  static async open(header, text) {
-    const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Payload(header, new Uint8Array(await new Response(stream).arrayBuffer()));
+  // From the element of this name, which holds them as text.
+  static async open(described, name) {
+    const place = $(name), payload = new Payload(described, await inflated(fromBase64(place.textContent)));
+    place.textContent = "";
+    return payload;
   }
 
   array(name) {
     return this.cached(name, () => {
-      const { offset, shape, dtype } = this.header.arrays[name];
+      const { offset, shape, dtype } = this.arrays[name];
       const size = shape.reduce((a, b) => a * b, 1), kind = { f8: Float64Array, f4: Float32Array, i4: Int32Array }[dtype];
-      return { shape, data: new kind(this.bytes.buffer.slice(offset, offset + size * kind.BYTES_PER_ELEMENT)) };
+      return { shape, data: new kind(this.bytes.buffer, offset, size) };
     });
   }
 
@@ -378,17 +459,16 @@ class Payload {
   // Levels as differences along the points, the lowest bytes of a row before the next ones. Where there is a matrix to mix
   // them, the rows are components, and weights of rows are multiplied with it.
   decoded(name, variable) {
-    const { offset, shape: [count, variables, size], exponent, planes, mix, ranges: named } = this.header.rows[name];
-    const ranges = this.array(named).data, data = new Float32Array(count * size), { bytes } = this;
+    const { offset, shape: [count, variables, size], exponent, planes, mix, stride, ranges: named } = this.described[name], { bytes } = this;
+    const ranges = this.array(named).data, data = new (planes === 4 ? Float64Array : Float32Array)(count * size), levels = new Int32Array(size);
+    const mask = planes === 4 ? -1 : 2 ** (8 * planes) - 1;
     for (let k = 0; k < count; k++) {
-      const row = k * variables + variable, low = ranges[2 * row], step = ranges[2 * row + 1];
-      const first = offset + planes * row * size, second = first + size, third = second + size;
-      let level = 0;
-      for (let i = 0; i < size; i++) {
-        level = planes === 3 ? (level + bytes[first + i] + 256 * bytes[second + i] + 65536 * bytes[third + i]) & 0xffffff : (level + bytes[first + i] + 256 * bytes[second + i]) & 0xffff;
-        const value = low + step * level;
-        data[k * size + i] = exponent === 1 ? value : value ** exponent;
-      }
+      const row = k * variables + variable, low = ranges[2 * row], step = ranges[2 * row + 1], to = k * size;
+      levels.fill(0);
+      for (let plane = 0; plane < planes; plane++) for (let i = 0, from = offset + (planes * row + plane) * size; i < size; i++) levels[i] |= bytes[from + i] << 8 * plane;
+      for (let i = 1; i < size; i++) levels[i] = (levels[i] + levels[i - (i < stride ? 1 : stride)]) & mask;
+      for (let i = 0; i < size; i++) data[to + i] = low + step * levels[i];
+      if (exponent !== 1) for (let i = to; i < to + size; i++) data[i] = exponent === 4 ? data[i] * data[i] * (data[i] * data[i]) : data[i] ** exponent;
     }
     return { count, size, data, mix: mix ? this.array(mix) : null };
   }
@@ -397,4 +477,15 @@ class Payload {
     if (!this.cache.has(key)) this.cache.set(key, make());
     return this.cache.get(key);
   }
+}
+
+function fromBase64(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const letters = atob(text), bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i);
+  return bytes;
+}
+
+async function inflated(bytes) {
+  return new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer());
 }

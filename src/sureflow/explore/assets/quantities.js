@@ -3,9 +3,32 @@
 class Quantities {
   constructor(header, payload) {
     Object.assign(this, header);
-    const wall = payload.array("wall_nodes").data, axis = payload.array("axis_centers").data;
-    this.n = wall.length / 2 - 1;
-    this.faces = Array.from({ length: this.n }, (_, i) => {
+    // The cells along the wall, then those along the axis.
+    this.region = { name: "quantities", points: payload.array("quantity_points").data };
+    if (!this.moving) this.body = new Body(payload.array("wall_nodes").data, payload.array("axis_centers").data);
+  }
+
+  // Density and temperature over the region, the free stream, and the body of a mesh that moves.
+  values(density, temperature, [velocity, free, cold], moved) {
+    const body = moved ? new Body(moved.slice(0, 2 * this.shape[1] + 2), moved.slice(2 * this.shape[1] + 2)) : this.body, { faces } = body;
+    const pressure = density.map((value, i) => value * this.gas_constant * temperature[i]);
+    const wall = pressure.slice(0, faces.length), axis = pressure.slice(faces.length), still = free * this.gas_constant * cold;
+    const stagnation = (9 * wall[0] - wall[1]) / 8;
+    return this.names.map((name) => {
+      if (name === "stand_off") return body.standOff(axis, still);
+      if (name === "stagnation_pressure") return stagnation;
+      if (name === "drag_coefficient_pressure")
+        return -faces.reduce((sum, face, i) => sum + (wall[i] - still) * face.area, 0) / (0.5 * free * velocity ** 2 * body.base);
+      const angle = Number(name.split("_").pop());
+      return (interpolated(angle, [0, ...faces.map((face) => face.angle)], [stagnation, ...wall]) - still) / (stagnation - still);
+    });
+  }
+}
+
+// Faces of the wall and cells along the axis.
+class Body {
+  constructor(wall, axis) {
+    this.faces = Array.from({ length: wall.length / 2 - 1 }, (_, i) => {
       const [x0, r0, x1, r1] = wall.slice(2 * i, 2 * i + 4), size = Math.hypot(x1 - x0, r1 - r0);
       const normal = [-(r1 - r0) / size, (x1 - x0) / size];
       return { middle: [(x0 + x1) / 2, (r0 + r1) / 2], normal, area: 2 * Math.PI * (r0 + r1) / 2 * -(r1 - r0),
@@ -15,23 +38,6 @@ class Quantities {
     const x = wall[2] - wall[0], r = wall[3];
     this.nose = (x * x + r * r) / (2 * x);
     this.base = Math.PI * wall[wall.length - 1] ** 2;
-    // The cells along the wall, then those along the axis.
-    this.region = { name: "quantities", points: payload.array("quantity_points").data };
-  }
-
-  // Density and temperature over the region, and the free stream.
-  values(density, temperature, [velocity, free, cold]) {
-    const pressure = density.map((value, i) => value * this.gas_constant * temperature[i]);
-    const wall = pressure.slice(0, this.n), axis = pressure.slice(this.n), still = free * this.gas_constant * cold;
-    const stagnation = (9 * wall[0] - wall[1]) / 8;
-    return this.names.map((name) => {
-      if (name === "stand_off") return this.standOff(axis, still);
-      if (name === "stagnation_pressure") return stagnation;
-      if (name === "drag_coefficient_pressure")
-        return -this.faces.reduce((sum, face, i) => sum + (wall[i] - still) * face.area, 0) / (0.5 * free * velocity ** 2 * this.base);
-      const angle = Number(name.split("_").pop());
-      return (interpolated(angle, [0, ...this.faces.map((face) => face.angle)], [stagnation, ...wall]) - still) / (stagnation - still);
-    });
   }
 
   standOff(p, still) {

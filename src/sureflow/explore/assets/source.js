@@ -1,19 +1,27 @@
 // Where predictions come from: the program in this page, or a service.
 
 class LocalSource {
-  constructor(header, payload) {
-    this.header = header;
-    this.program = new Program(header.program, payload, header.values);
-    this.quantities = header.quantities ? new Quantities(header.quantities, payload) : null;
-    this.latest = new Map();
+  constructor(header, scene) {
+    Object.assign(this, { header, scene, latest: new Map(), arrived: () => {}, program: null });
+    this.quantities = header.quantities ? new Quantities(header.quantities, scene) : null;
+    this.start = header.parameters.map((parameter) => parameter.start);
   }
 
-  // The prediction at a condition; the last few are kept.
+  // The model is after the script in the page: until it is read, there is one answer, that of the start.
+  async open() {
+    if (document.readyState === "loading") await new Promise((done) => addEventListener("DOMContentLoaded", done, { once: true }));
+    this.program = new Program(this.header.program, await Payload.open(this.header.model, "model"), this.header.values);
+    this.latest.clear();
+    this.arrived();
+  }
+
+  // The prediction at a condition, null until there is one; the last few are kept.
   answer(at) {
     const key = at.join(" ");
+    if (!this.program && key !== this.start.join(" ")) return null;
     if (!this.latest.has(key)) {
       if (this.latest.size > 3) this.latest.delete(this.latest.keys().next().value);
-      this.latest.set(key, new LocalAnswer(this, at));
+      this.latest.set(key, this.program ? new LocalAnswer(this, at) : new StartAnswer(this, at));
     }
     return this.latest.get(key);
   }
@@ -30,26 +38,40 @@ class LocalSource {
 
 class LocalAnswer {
   constructor(source, at) {
-    Object.assign(this, { source, at, program: source.program });
-    this.evaluation = this.program.run(at);
+    Object.assign(this, { source, at });
+    this.evaluation = source.program?.run(at);
   }
 
-  mean(variable, region) { return this.program.get(this.evaluation, "mean", variable, region); }
+  // A named output of the program, or nothing.
+  value(name, variable, region) { const { program } = this.source; return program.has(name) ? program.get(this.evaluation, name, variable, region) : null; }
 
-  std(variable, region) { return this.program.has("std") ? this.program.get(this.evaluation, "std", variable, region) : null; }
+  mean(variable, region) { return this.value("mean", variable, region); }
 
-  places() { return this.program.has("places") ? this.source.header.axes.map((_, a) => this.program.get(this.evaluation, "places", a)) : null; }
+  std(variable, region) { return this.value("std", variable, region); }
 
-  get verdict() { return judged(this.source.header.domain, this.at, this.program.get(this.evaluation, "novelty")[0]); }
+  places() { return this.source.header.axes.map((_, a) => this.value("places", a)); }
+
+  get verdict() { return judged(this.source.header.domain, this.at, this.value("novelty")[0]); }
 
   // Values and standard deviations.
   get quantities() {
     const found = this.source.quantities;
     if (!found) return null;
     const [density, temperature] = found.variables.map((v) => this.mean(v, found.region));
-    const values = found.values(density, temperature, this.program.get(this.evaluation, "stream"));
-    const relative = this.program.has("quantity_std") ? this.program.get(this.evaluation, "quantity_std") : null;
+    const values = found.values(density, temperature, this.value("stream"), this.value("body")), relative = this.value("quantity_std");
     return values.map((value, k) => ({ value, std: relative ? relative[k] * Math.abs(value) : null }));
+  }
+}
+
+// The answer at the start, which the page has as it is.
+class StartAnswer extends LocalAnswer {
+  value(name, variable = 0, region = EVERYWHERE) {
+    const { header, scene } = this.source;
+    if (!header.start.includes(name)) return null;
+    const { shape, data } = scene.array(`start.${name}`);
+    if (shape.length === 1) return data;
+    const field = data.subarray(variable * shape[1], (variable + 1) * shape[1]);
+    return region === EVERYWHERE ? field : Float32Array.from(region.points, (point) => field[point]);
   }
 }
 
@@ -59,6 +81,8 @@ class RemoteSource {
     this.used = header.used ? payload.array(header.used).data : null;
     Object.assign(this, { header, answers: new Map(), arrived: () => {}, asking: false, wanted: [] });
   }
+
+  async open() {}
 
   // Null until the answer is there; `arrived` is called then.
   answer(at) {

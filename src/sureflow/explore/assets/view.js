@@ -1,8 +1,8 @@
-// Fields on their mesh with WebGL2.
+// Fields on their mesh.
 //
 // A plane mesh with a value a cell is rasterized once for a view: every pixel learns its cell. While sliders move, pixels only
-// change their colors, which takes a millisecond or two even without a graphics card. Smooth fields and volumes are drawn as
-// triangles, with values in a texture, and colors and hatching in the shader.
+// change their colors, which takes a millisecond or two even without a graphics card. Smooth fields and volumes are drawn with
+// WebGL2 as triangles, with values in a texture, and colors and hatching in the shader.
 
 const VERTEX = `#version 300 es
 in vec3 place; in float id;
@@ -16,13 +16,8 @@ void main() {
 const FRAGMENT = `#version 300 es
 precision highp float;
 in vec2 value; in vec3 eye; out vec4 color;
-uniform vec2 range; uniform bool logarithmic, hatched, solid, numbered; uniform float threshold, row, pixel; uniform sampler2D colors;
+uniform vec2 range; uniform bool logarithmic, hatched, solid; uniform float threshold, row, pixel; uniform sampler2D colors;
 void main() {
-  if (numbered) {
-    float cell = value.r + 1.0;
-    color = vec4(mod(cell, 256.0), mod(floor(cell / 256.0), 256.0), floor(cell / 65536.0), 255.0) / 255.0;
-    return;
-  }
   float v = logarithmic ? log(max(value.r, 1e-37)) : value.r;
   float share = clamp((v - range.x) / max(range.y - range.x, 1e-30), 0.0, 1.0);
   vec3 shade = texture(colors, vec2(share * 255.0 / 256.0 + 0.5 / 256.0, row)).rgb;
@@ -35,11 +30,15 @@ void main() {
 }`;
 
 class View {
-  constructor(canvas, colors, count) {
-    this.canvas = canvas;
-    const gl = this.gl = canvas.getContext("webgl2", { antialias: false, preserveDrawingBuffer: false });
+  constructor(canvas, colors, count) { Object.assign(this, { canvas, colors, palettes: count, mesh: null, raster: null, buffered: false }); }
+
+  // WebGL2 takes a while to begin, and not every picture needs it.
+  get gl() { return this.context ?? this.begin(); }
+
+  begin() {
+    const gl = this.context = this.canvas.getContext("webgl2", { antialias: false, preserveDrawingBuffer: false });
     if (!gl) throw new Error("this browser has no WebGL2: use a newer one, or turn on its graphics acceleration");
-    const program = this.program = gl.createProgram();
+    const program = gl.createProgram();
     for (const [kind, source] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
       const shader = gl.createShader(kind);
       gl.shaderSource(shader, source); gl.compileShader(shader);
@@ -49,16 +48,15 @@ class View {
     gl.bindAttribLocation(program, 0, "place"); gl.bindAttribLocation(program, 1, "id");
     gl.linkProgram(program); gl.useProgram(program);
     this.at = (name) => (this.at[name] ??= gl.getUniformLocation(program, name));
-    this.palettes = count;
-    this.colors = colors;
     gl.activeTexture(gl.TEXTURE1);
     this.texture();
-    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGB8, 256, count, 0, gl.RGB, gl.UNSIGNED_BYTE, colors);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGB8, 256, this.palettes, 0, gl.RGB, gl.UNSIGNED_BYTE, this.colors);
     gl.uniform1i(this.at("colors"), 1);
     gl.activeTexture(gl.TEXTURE0);
     this.texture();
     gl.uniform1i(this.at("values"), 0);
     gl.enable(gl.SCISSOR_TEST);
+    return gl;
   }
 
   texture() {
@@ -68,49 +66,25 @@ class View {
     for (const name of ["TEXTURE_WRAP_S", "TEXTURE_WRAP_T"]) gl.texParameteri(gl.TEXTURE_2D, gl[name], gl.CLAMP_TO_EDGE);
   }
 
-  // Corners of triangles; a corner shows the value of a cell, or of itself where values are smooth.
-  setMesh(mesh) {
-    this.mesh = mesh;
-    const gl = this.gl, corners = mesh.triangles.length;
-    const ids = (of) => Float32Array.from({ length: corners }, (_, k) => of(k));
-    this.places = gl.createBuffer();
-    this.ids = {};
-    for (const [name, of] of [["cells", (k) => mesh.owners[Math.floor(k / 3)]], ["nodes", (k) => mesh.triangles[k]]]) {
-      this.ids[name] = gl.createBuffer();
-      gl.bindBuffer(gl.ARRAY_BUFFER, this.ids[name]);
-      gl.bufferData(gl.ARRAY_BUFFER, ids(of), gl.STATIC_DRAW);
-    }
-    this.setPlaces(mesh.places);
-  }
+  setMesh(mesh) { Object.assign(this, { mesh, raster: null, buffered: false }); }
 
-  setPlaces(places) {
-    const gl = this.gl, { triangles } = this.mesh, corners = new Float32Array(3 * triangles.length);
+  // Corners of triangles; a corner shows the value of a cell, or of itself where values are smooth.
+  buffer() {
+    const { gl, mesh } = this, { triangles, places } = mesh, corners = new Float32Array(3 * triangles.length);
+    const ids = (of) => Float32Array.from(triangles, (_, k) => of(k)), filled = (data) => { const made = gl.createBuffer(); gl.bindBuffer(gl.ARRAY_BUFFER, made); gl.bufferData(gl.ARRAY_BUFFER, data, gl.STATIC_DRAW); return made; };
     for (let k = 0; k < triangles.length; k++) for (let a = 0; a < 3; a++) corners[3 * k + a] = places[3 * triangles[k] + a];
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.places);
-    gl.bufferData(gl.ARRAY_BUFFER, corners, gl.DYNAMIC_DRAW);
-    this.raster = null;
+    if (this.places) for (const old of [this.places, ...Object.values(this.ids)]) gl.deleteBuffer(old);
+    this.places = filled(corners);
+    this.ids = { cells: filled(ids((k) => mesh.owners[Math.floor(k / 3)])), nodes: filled(ids((k) => triangles[k])) };
+    this.buffered = true;
   }
 
   // The number of the cell of every pixel, and 0 where there is none; from the bottom up.
   numbers(box, camera, mirror) {
     const key = [box.width, box.height, camera.x, camera.y, camera.zoom, mirror].join();
     if (this.raster?.key === key) return this.raster.numbers;
-    const gl = this.gl, { width, height } = box, target = gl.createFramebuffer(), place = gl.createRenderbuffer();
-    gl.bindFramebuffer(gl.FRAMEBUFFER, target);
-    gl.bindRenderbuffer(gl.RENDERBUFFER, place);
-    gl.renderbufferStorage(gl.RENDERBUFFER, gl.RGBA8, width, height);
-    gl.framebufferRenderbuffer(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.RENDERBUFFER, place);
-    gl.scissor(0, 0, width, height);
-    gl.clearColor(0, 0, 0, 0); gl.clear(gl.COLOR_BUFFER_BIT);
-    gl.uniform1i(this.at("numbered"), 1);
-    const cells = Float32Array.from({ length: this.mesh.count }, (_, cell) => cell), panel = { values: cells, range: [0, 1], palette: 0 };
-    this.draw(panel, { ...box, x: 0, y: this.canvas.height - height }, camera, { smooth: false, mirror, pixel: 1 });
-    const bytes = new Uint8Array(4 * width * height), numbers = new Uint32Array(width * height);
-    gl.readPixels(0, 0, width, height, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
-    for (let i = 0; i < numbers.length; i++) numbers[i] = bytes[4 * i] + 256 * bytes[4 * i + 1] + 65536 * bytes[4 * i + 2];
-    gl.uniform1i(this.at("numbered"), 0);
-    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
-    gl.deleteFramebuffer(target); gl.deleteRenderbuffer(place);
+    const numbers = new Uint32Array(box.width * box.height);
+    for (const sign of mirror ? [-1, 1] : [1]) this.mesh.rasterize(numbers, box.width, box.height, camera, sign);
     this.raster = { key, numbers };
     return numbers;
   }
@@ -155,6 +129,7 @@ class View {
   // One panel in a box of pixels, from the top left corner.
   draw(panel, box, camera, { smooth, mirror, pixel }) {
     const gl = this.gl, solid = this.mesh.dimension === 3;
+    if (!this.buffered) this.buffer();
     gl.viewport(box.x, this.canvas.height - box.y - box.height, box.width, box.height);
     gl.scissor(box.x, this.canvas.height - box.y - box.height, box.width, box.height);
     (solid ? gl.enable : gl.disable).call(gl, gl.DEPTH_TEST);
@@ -207,6 +182,25 @@ class Mesh {
     }
     this.size = Math.hypot(...this.high.map((value, a) => value - this.low[a])) || 1;
     this.bins = null;
+  }
+
+  // Write the number of its cell, from 1 on, into every pixel whose middle lies in a triangle. An edge that two triangles share
+  // is cut by a row of pixels at one place, so that there are no gaps.
+  rasterize(numbers, width, height, camera, sign) {
+    const n = this.places.length / 3, sx = new Float64Array(n), sy = new Float64Array(n), { triangles, owners } = this;
+    for (let i = 0; i < n; i++) { sx[i] = width / 2 + (this.places[3 * i] - camera.x) * camera.zoom; sy[i] = height / 2 + (sign * this.places[3 * i + 1] - camera.y) * camera.zoom; }
+    for (let t = 0; t < owners.length; t++) {
+      let a = triangles[3 * t], b = triangles[3 * t + 1], c = triangles[3 * t + 2], swap;
+      if (sy[b] < sy[a]) { swap = a; a = b; b = swap; }
+      if (sy[c] < sy[b]) { swap = b; b = c; c = swap; if (sy[b] < sy[a]) { swap = a; a = b; b = swap; } }
+      const first = Math.max(0, Math.ceil(sy[a] - 0.5)), last = Math.min(height, Math.ceil(sy[c] - 0.5)), cell = owners[t] + 1;
+      for (let row = first; row < last; row++) {
+        const y = row + 0.5, long = sx[a] + (sx[c] - sx[a]) * (y - sy[a]) / (sy[c] - sy[a]);
+        const short = y < sy[b] ? sx[a] + (sx[b] - sx[a]) * (y - sy[a]) / (sy[b] - sy[a]) : sx[b] + (sx[c] - sx[b]) * (y - sy[b]) / (sy[c] - sy[b]);
+        const from = Math.max(0, Math.ceil(Math.min(long, short) - 0.5)), to = Math.min(width, Math.ceil(Math.max(long, short) - 0.5));
+        if (to > from) numbers.fill(cell, row * width + from, row * width + to);
+      }
+    }
   }
 
   // Values at the points of the mesh, as the corners of the triangles have them: of a point, or between two.
