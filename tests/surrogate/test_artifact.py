@@ -152,7 +152,7 @@ def test_saving_twice_writes_the_same_bytes(surrogate, saved, tmp_path):
 
 def test_arrays_of_a_loaded_model_are_mapped(saved_with_bars):
     fitted = load(saved_with_bars).predictor.fitted
-    assert all(isinstance(array, np.memmap) for array in (fitted.fields, fitted.residuals))
+    assert all(isinstance(array.base, np.memmap) for array in (fitted.fields, fitted.residuals))
 
 
 @pytest.mark.parametrize("kind", kinds_of_runs.KINDS)
