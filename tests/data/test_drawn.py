@@ -77,6 +77,20 @@ def test_stores_and_models_keep_them(tmp_path):
     assert [ends[0] for ends in sf.load(tmp_path / "model").domain.ranges] == [0.0, 20.0]
 
 
+def test_runs_that_are_open_can_be_read_when_others_of_other_ranges_are_added(tmp_path):
+    drawn().save(tmp_path / "runs.zarr")
+    opened = sf.open_runs(tmp_path / "runs.zarr")
+    add_runs(tmp_path / "runs.zarr", drawn(20, seed=1, angles=(10.0, 20.0)))
+    np.testing.assert_array_equal(opened.fields[3], drawn().fields[3])
+
+
+@pytest.mark.parametrize("count", [6, 9, 12])
+def test_few_runs_of_half_a_range_do_not_know_the_other_half(count):
+    runs = drawn(200)
+    half = runs.select(np.flatnonzero(runs.parameters[:, 0] < 5.0)[:count])
+    assert drawn_ranges(half.header, half.parameters)["angle"][1] < 5.0
+
+
 def test_a_store_that_says_nothing_of_ranges_is_read(tmp_path):
     drawn().save(tmp_path / "runs.zarr")
     marks = Path(tmp_path, "runs.zarr", "zarr.json")

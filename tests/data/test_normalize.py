@@ -81,6 +81,11 @@ def test_a_constant_column_is_only_shifted():
     np.testing.assert_array_equal(standard.forward(np.array([[31.0]])), [[1.0]])
 
 
+def test_rounding_is_not_a_variation():
+    column = np.array([300.0, np.nextafter(300.0, 301.0), 300.0])[:, None]
+    assert Standard.fit(column, axis=0).std == 1.0
+
+
 def test_points_that_move_count_in_all_runs():
     runs = moving()
     points = np.concatenate([runs.coordinates("physical", case) for case in range(len(runs))])

@@ -103,6 +103,15 @@ def test_what_a_wall_does_not_do_is_not_read():
     assert names[1] - names[2] == {"drag_coefficient_friction"}
 
 
+def test_what_acts_along_a_wall_follows_from_its_kind():
+    told = [set(walled(kind).distributions) for kind in ("isothermal", "adiabatic", "slip")]
+    assert told == [
+        {"wall_pressure", "wall_shear", "wall_heat_flux"},
+        {"wall_pressure", "wall_shear"},
+        {"wall_pressure"},
+    ]
+
+
 def test_fields_that_are_no_flow_give_no_number(observer):
     wild = np.array(MEAN)
     wild[0, 2] = np.nan

@@ -16,7 +16,7 @@ def curve(
         str | None,
         typer.Option(
             help="Models to compare, separated by commas; by default interpolation, pod-gp, pod-deeponet and, for runs with "
-            "wall layers, aligned and shock-aligned."
+            "wall layers, the aligned ones."
         ),
     ] = None,
     sizes: Annotated[

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 PART = "part"  # the number of a run that tells which named part of its campaign it belongs to
 # Runs that stay away from an end of a range as far as fewer than one in so many samples do were not drawn from all of it.
 HARDLY_EVER = 1000
+# Few samples may stay far away by chance, but what is farther than this share of the range from all of them is not inside it.
+FARTHEST = 0.25
 
 Conditions = Float[np.ndarray, "case parameter"]
 
@@ -40,7 +42,8 @@ def drawn_ranges(header: "Header", parameters: Conditions) -> dict[str, tuple[fl
     """The ranges that runs with these parameters were drawn from, by parameter, in what is known of them.
 
     Several designs count together. An end counts unless the runs stay so far away from it as n samples of the range hardly
-    ever would, beyond a share 1 - 1000^(-1/n) of it: such runs are a selection, and know nothing of what was left out.
+    ever would, beyond a share 1 - 1000^(-1/n) of it, or a quarter: such runs are a selection, and know nothing of what was
+    left out.
     """
     found = {}
     for parameter, values in zip(header.parameters, parameters.T, strict=True):
@@ -52,7 +55,7 @@ def drawn_ranges(header: "Header", parameters: Conditions) -> dict[str, tuple[fl
         ends = np.array([min(low for low, _ in designs), max(high for _, high in designs)])
         reached = np.array([values.min(), values.max()])
         away = np.abs(see(reached) - see(ends)) / max(float(np.ptp(see(ends))), np.finfo(float).tiny)
-        counts = away <= 1.0 - HARDLY_EVER ** (-1.0 / len(values))
+        counts = away <= min(1.0 - HARDLY_EVER ** (-1.0 / len(values)), FARTHEST)
         low, high = np.where(counts, ends, reached).tolist()
         found[parameter.name] = (min(low, float(reached[0])), max(high, float(reached[1])))
     return found

@@ -13,6 +13,8 @@ from sureflow.data.scaling import Scaling
 from sureflow.data.sources import Run
 from sureflow.predictive import Predictive
 
+ROUNDING = 1e-13  # of the mean: a column that varies by less is constant
+
 Blocks = Callable[[], Iterable[Float[np.ndarray, "column value"]]]
 
 
@@ -25,9 +27,9 @@ class Standard:
 
     @classmethod
     def fit(cls, values: Float[np.ndarray, "..."], axis: int | tuple[int, ...]) -> "Standard":
-        """Mean and population standard deviation; a column that does not vary is only shifted."""
-        std = values.std(axis=axis)
-        return cls(values.mean(axis=axis), np.where(std > 0, std, 1.0))
+        """Mean and population standard deviation; a column that does not vary, but for rounding, is only shifted."""
+        mean, std = values.mean(axis=axis), values.std(axis=axis)
+        return cls(mean, np.where(std > ROUNDING * np.abs(mean), std, 1.0))
 
     @classmethod
     def of_fields(cls, runs: Runs, scaling: Scaling | None = None) -> "Standard":

@@ -28,7 +28,7 @@ class StoreReader(ABC):
     def __init__(self, path: Path, group: zarr.Group):
         self.path = path
         self.group = group
-        self._marks = (path / "zarr.json").stat()
+        self._folder = path.stat()
         self._arrays: dict[str, zarr.Array] = {}
 
     @cached_property
@@ -190,8 +190,8 @@ class StoreReader(ABC):
 
     def is_replaced(self) -> bool:
         """Whether another store has taken this one's place since it was opened."""
-        marks = self.path / "zarr.json"
-        return not marks.exists() or marks.stat().st_ino != self._marks.st_ino
+        # Not the file of its marks, which is written again where runs are added that were drawn from other ranges.
+        return not (self.path / "zarr.json").exists() or self.path.stat().st_ino != self._folder.st_ino
 
     def array(self, name: str) -> zarr.Array:
         """An array of the store, whose metadata are read once."""

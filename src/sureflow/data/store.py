@@ -160,9 +160,9 @@ def add_runs(path: str | Path, runs: Runs) -> None:
     require_distinct(np.concatenate([store.parameters(), added.parameters]), added.parameter_names)
     if added.coarser is not None:
         add_coarser(Path(path), added.coarser)
+    store.add(added.parameters, _each_run(added))
     if store.lacks_designs(runs.header.drawn_from):
         store.keep_designs(runs.header.drawn_from)
-    store.add(added.parameters, _each_run(added))
 
 
 def add_coarser(path: Path, runs: Runs) -> None:

@@ -14,7 +14,7 @@ from sureflow.importers import open_file
 from sureflow.models.contract import MODELS
 from sureflow.study.agenda import Entry, StudySettings
 
-USUAL = ("aligned", "shock-aligned", "interpolation", "pod-gp", "pod-deeponet")
+USUAL = ("aligned", "shock-aligned", "body-aligned", "interpolation", "pod-gp", "pod-deeponet")
 TEST_SHARE = 0.2  # of the runs, where no split is given
 
 
@@ -27,7 +27,12 @@ def curve_models() -> list[str]:
 def usual_models(runs: Runs) -> list[str]:
     """Those that are compared if none are named."""
     layers = WallLayer.of(runs) is not None
-    return [name for name in USUAL if layers or not MODELS[name]().capabilities.needs_wall_layer]
+    usual = {name: MODELS[name]().capabilities for name in USUAL}
+    return [
+        name
+        for name, needs in usual.items()
+        if (layers or not needs.needs_wall_layer) and needs.moving in (None, runs.is_moving)
+    ]
 
 
 def curve_settings(

@@ -150,8 +150,10 @@ class Observer:
 
     @property
     def distributions(self) -> dict[str, str]:
-        """What is known along the body, with units: pressure, and heat flux and shear where the runs say what their wall does."""
-        return {name: unit for name, unit in ALONG_BODY.items() if self.wall is not None or name == "wall_pressure"}
+        """What is known along the body, with units: pressure, shear where there is friction, heat flux where walls take heat."""
+        told = {FRICTION: "wall_shear", HEAT_FLUX: "wall_heat_flux"}
+        known = {"wall_pressure", *(told[quantity] for quantity in (self.wall.quantities() if self.wall else ()))}
+        return {name: unit for name, unit in ALONG_BODY.items() if name in known}
 
     def places(self, conditions: Conditions) -> tuple[Float[np.ndarray, "case face"], Float[np.ndarray, "case face"]]:
         """x of the wall faces, and how far along the body they lie, in m."""

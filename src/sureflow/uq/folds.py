@@ -17,7 +17,8 @@ RunFields = Float[np.ndarray, "variable point"]
 Mask = Bool[np.ndarray, " case"]
 Cases = Int[np.ndarray, " case"]
 # Fields and their conditions in; quantities of interest out.
-Observe = Callable[[Fields, Conditions], Float[np.ndarray, "case quantity"]]
+# Fields, their conditions and, on meshes that move, the meshes of the runs, where these are not the model's.
+Observe = Callable[..., Float[np.ndarray, "case quantity"]]
 
 # How deep into the training ranges sides are left out: at what distances errors are seen.
 DEPTHS = (0.05, 0.15, 0.25)
@@ -227,7 +228,8 @@ class _Errors:
         conditions = self.runs.parameters[runs]
         for row, run in enumerate(runs.tolist()):
             if run not in self.observed:
-                self.observed[run] = observe(truth[row : row + 1], conditions[row : row + 1])[0]
+                own = ([self.runs.geometry_of(run)],) if self.runs.is_moving else ()
+                self.observed[run] = observe(truth[row : row + 1], conditions[row : row + 1], *own)[0]
         predicted, true = observe(mean, conditions), np.stack([self.observed[run] for run in runs.tolist()])
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = (predicted - true) / np.abs(predicted)
