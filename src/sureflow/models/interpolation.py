@@ -31,13 +31,13 @@ from sureflow.models.contract import (
     unheard,
 )
 from sureflow.models.contract import varying as varying_parameters
+from sureflow.models.input_metric import learned_scales
 from sureflow.models.kernels import (
     KERNELS,
     Kernel,
     drawn_fields,
     inverse_system,
     is_flat,
-    learned_scales,
     left_out_powers,
     nearby,
     power_function,

@@ -120,32 +120,6 @@ def is_flat(nodes: Nodes) -> bool:
     return bool(np.linalg.matrix_rank(nodes - nodes.mean(axis=0), tol=1e-8 * np.abs(nodes).max()) < nodes.shape[1])
 
 
-def learned_scales(
-    kernel: Kernel, nodes: Nodes, fields: Float[np.ndarray, "run variable point"]
-) -> Float[np.ndarray, " parameter"]:
-    """By what to multiply each input, so that runs left out one at a time are predicted best.
-
-    The errors are e_k = c_k / (A^-1)_kk (Rippa 1999). Their root mean squares over the field, which are added up over the
-    runs, need no more of the fields than their products with each other: a trial costs the same for fields of any size.
-    """
-    from scipy.optimize import minimize  # not needed for predictions
-
-    used = some_runs(len(nodes))
-    nodes, roots = nodes[used], roots_of(fields, used)
-    if is_flat(nodes) or not roots.any():
-        return np.ones(nodes.shape[1])
-
-    def objective(logarithms: np.ndarray) -> float:
-        inner = inverse_system(kernel, nodes * np.exp(logarithms))[: len(nodes), : len(nodes)]
-        freedom = np.maximum(np.diag(inner), np.finfo(float).eps)
-        missed = np.linalg.norm(inner @ roots, axis=1) / freedom
-        return float(np.log(missed.mean()) + prior(logarithms, len(nodes)))
-
-    bounds = [SCALE_BOUNDS] * nodes.shape[1]
-    found = minimize(objective, np.zeros(nodes.shape[1]), method="L-BFGS-B", bounds=bounds, options={"maxiter": 40})
-    return np.exp(found.x)
-
-
 def prior(logarithms: np.ndarray, n_runs: int) -> float:
     """What is added to the logarithm of the error for scales away from 1: few runs hardly tell them."""
     return 0.5 * float(np.sum((logarithms / WIDTH) ** 2)) / n_runs
