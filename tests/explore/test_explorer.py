@@ -1,10 +1,16 @@
 """The page as a file."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
+import kinds_of_runs
+import sureflow as sf
 from explore.trained import of_kind, trained
 from sureflow.errors import Exists, SureflowError
 from sureflow.explore.explorer import explorer, write_explorer
+from sureflow.explore.packing import Kind, coded
 
 
 def test_the_page_needs_nothing_else():
@@ -17,6 +23,21 @@ def test_the_page_needs_nothing_else():
 @pytest.mark.parametrize("kind", ["block", "volume"])
 def test_other_meshes(kind):
     assert len(explorer(of_kind(kind))) > 10_000
+
+
+@pytest.mark.parametrize("kind", ["block", "moving"])
+def test_declared_quantities_are_left_out(kind):
+    runs = kinds_of_runs.runs(kind)
+    declared = replace(runs.header, quantities=({"name": "load", "kind": "integral", "field": "p"},))
+    model = sf.fit(replace(runs, header=declared), "interpolation", calibrate=False)
+    assert model.observer is not None
+    assert '"quantities":null' in explorer(model).replace(": ", ":")
+
+
+def test_a_field_that_is_uniform_in_most_runs():
+    rows = np.full((5, 2, 8), 3.0)
+    rows[0, 0] = np.arange(8.0)
+    np.testing.assert_allclose(coded(rows, Kind.RUNS).values(), rows, atol=1e-4)  # 19 bits of 7, in float32
 
 
 def test_a_page_is_not_replaced_unasked(tmp_path):

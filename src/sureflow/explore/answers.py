@@ -36,7 +36,7 @@ def program_of(surrogate: Surrogate, ranges: Ranges, progress: Callable[[float],
         moved = _moved(surrogate.space.moving, parameters)
         places = moved.rows(_places(surrogate.space.moving), Kind.PLACES)
         program.name(places=places)
-        if surrogate.observer is not None and surrogate.space.is_plane_block:
+        if reads_body(surrogate) and surrogate.space.is_plane_block:
             assert surrogate.space.topology.shape is not None
             program.name(body=moved.times(_body(surrogate.space.moving, surrogate.space.topology.shape)))
     form, units, novelty = _normalized(surrogate, parameters, places, ranges, progress)
@@ -45,11 +45,17 @@ def program_of(surrogate: Surrogate, ranges: Ranges, progress: Callable[[float],
     std = calibrated_bars(surrogate, form, novelty, parameters)
     if std is not None:
         program.name(std=_with_resampling(surrogate, std * size))
-    if surrogate.observer is not None:
+    if reads_body(surrogate):
         program.name(stream=_stream(surrogate, parameters))
         if surrogate.calibration is not None and surrogate.calibration.quantities is not None:
             program.name(quantity_std=quantity_bars_of(surrogate, novelty, parameters))
     return program
+
+
+def reads_body(surrogate: Surrogate) -> bool:
+    """Whether a page can read quantities off the flow: those of a perfect gas around a body, not declared ones."""
+    observer = surrogate.observer
+    return observer is not None and observer.gas is not None and observer.gas.model == "perfect"
 
 
 def _with_resampling(surrogate: Surrogate, std: Value) -> Value:

@@ -16,7 +16,7 @@ from matplotlib import colormaps
 from sureflow.data.disk import explain_writing
 from sureflow.data.labels import LONG_NAMES
 from sureflow.errors import Exists, SureflowError
-from sureflow.explore.answers import has_closed_form, program_of
+from sureflow.explore.answers import has_closed_form, program_of, reads_body
 from sureflow.explore.packing import Coded, Packing, coded
 from sureflow.explore.program import Program
 from sureflow.explore.surfaces import Cut, drawn, restricted
@@ -69,6 +69,8 @@ def explorer(surrogate: Surrogate, title: str = "", *, cut: Cut | None = None, p
     """The page of a model, which evaluates it in the browser."""
     scene, model = Packing(), Packing()
     header = described(surrogate, scene, cut)
+    if surrogate.mesh_error:
+        header["subtitle"] += " The error of the mesh is not in the bars of this page; it is in those of predictions."
     ranges = [(one["least"], one["most"]) for one in header["parameters"]]
     closed = has_closed_form(surrogate)
     if not closed:
@@ -263,14 +265,9 @@ def described(surrogate: Surrogate, packing: Packing, cut: Cut | None) -> dict[s
 
 
 def _subtitle(surrogate: Surrogate) -> str:
-    """What the bars are worth, and what they leave out."""
+    """What the bars are worth."""
     words = worth(surrogate)
-    mesh = (
-        " The error of the mesh is not in the bars of this page; it is in those of predictions."
-        if surrogate.mesh_error
-        else ""
-    )
-    return f"{words[:1].upper()}{words[1:]}.{mesh}"
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _domain(domain: TrainingDomain) -> dict[str, Any]:
@@ -375,7 +372,7 @@ def _lines(surrogate: Surrogate, packing: Packing) -> list[dict[str, Any]]:
 def _quantities(surrogate: Surrogate, packing: Packing) -> dict[str, Any] | None:
     """What is read off the pressure of a perfect gas around a body."""
     observer, space = surrogate.observer, surrogate.space
-    if observer is None or observer.gas is None or observer.gas.model != "perfect":
+    if observer is None or not reads_body(surrogate):
         return None
     shape, geometry = space.topology.shape, space.geometry
     assert shape is not None

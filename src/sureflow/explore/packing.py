@@ -72,15 +72,22 @@ def coded(rows: Rows, kind: Kind, stride: int = 1, more_bits: int = 0) -> Coded:
 
 def _components(rows: Rows, most: int) -> Coded:
     """Orthogonal components of the rows, with one step for all of them: weights of rows and of components are equally large."""
-    step = np.maximum(np.median(np.ptp(rows, axis=2), axis=0), np.finfo(float).tiny) / most  # of every variable
+    step = _typical_spread(rows) / most
     flat = (rows / step[:, None]).reshape(len(rows), -1)
     mix = np.linalg.eigh(flat @ flat.T)[1][:, ::-1].astype(np.float32)
     values = np.linalg.solve(mix.astype(float), flat).reshape(rows.shape) * step[:, None]
-    kept = (np.abs(values) > 0.5 * step[:, None]).any(axis=(1, 2))
+    kept = np.asarray((np.abs(values) > 0.5 * step[:, None]).any(axis=(1, 2)))
     kept[0] = True
     low = values[kept].min(axis=2)
     steps = np.maximum(step, np.ptp(values[kept], axis=2) / MOST_LEVELS)
     return Coded(_levels(values[kept], low, steps), low, steps, mix=mix[:, kept])
+
+
+def _typical_spread(rows: Rows) -> Float[np.ndarray, " variable"]:
+    """How far the values of a run reach, of every variable: in the median over the runs in which it varies at all."""
+    spreads = np.ptp(rows, axis=2)
+    found = [np.median(some[some > 0]) if (some > 0).any() else 0.0 for some in spreads.T]
+    return np.where(np.array(found) > 0, found, np.maximum(np.abs(rows).max(axis=(0, 2)), np.finfo(float).tiny))
 
 
 def _levels(values: Rows, low: np.ndarray, step: np.ndarray) -> np.ndarray:

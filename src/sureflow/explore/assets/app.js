@@ -178,9 +178,20 @@ class Explorer {
     context.clearRect(0, 0, width, height);
     this.painted = this.mesh.dimension === 2 && this.mesh.location === "cells" && !state.smooth;
     $("view").style.visibility = this.painted ? "hidden" : "visible";
+    if (!this.painted && !this.begun()) return this.draw();
     if (!this.painted) this.view.clear(rgb("--ground"));
     panels.forEach((panel, k) => (this.painted ? this.view.paint(context, panel, this.boxes[k], this.camera, options) : this.view.draw(panel, this.boxes[k], this.camera, options)));
     this.drawOverlay();
+  }
+
+  // Whether WebGL2 can be had; where cells can be painted without it, they are no longer smooth, and the box says why.
+  begun() {
+    try { return !!this.view.gl; } catch (error) {
+      if (!this.state.smooth || this.mesh.dimension !== 2 || this.mesh.location !== "cells") throw error;
+      this.state.smooth = $("smooth").checked = false;
+      $("smooth").disabled = true; $("smooth").title = error.message;
+      return false;
+    }
   }
 
   // Of side by side, two and two, and one below the other, what shows the field largest.
@@ -409,6 +420,7 @@ class Explorer {
   buildMap() {
     const map = $("map");
     const move = (event) => {
+      if (!this.mapBox) return;
       const bounds = map.getBoundingClientRect(), { left, top, width, height } = this.mapBox, x = (event.clientX - bounds.left - left) / width, y = 1 - (event.clientY - bounds.top - top) / height;
       this.moveTo(Math.max(0, Math.min(1, x)), Math.max(0, Math.min(1, y)));
     };

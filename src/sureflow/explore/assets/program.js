@@ -433,9 +433,7 @@ class Payload {
 
   // From the element of this name, which holds them as text.
   static async open(described, name) {
-    const place = $(name), payload = new Payload(described, await inflated(fromBase64(place.textContent)));
-    place.textContent = "";
-    return payload;
+    return new Payload(described, await inflated(fromBase64($(name).textContent)));
   }
 
   array(name) {

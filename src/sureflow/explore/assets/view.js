@@ -36,7 +36,7 @@ class View {
   get gl() { return this.context ?? this.begin(); }
 
   begin() {
-    const gl = this.context = this.canvas.getContext("webgl2", { antialias: false, preserveDrawingBuffer: false });
+    const gl = this.canvas.getContext("webgl2", { antialias: false, preserveDrawingBuffer: false });
     if (!gl) throw new Error("this browser has no WebGL2: use a newer one, or turn on its graphics acceleration");
     const program = gl.createProgram();
     for (const [kind, source] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
@@ -47,6 +47,7 @@ class View {
     }
     gl.bindAttribLocation(program, 0, "place"); gl.bindAttribLocation(program, 1, "id");
     gl.linkProgram(program); gl.useProgram(program);
+    this.context = gl;
     this.at = (name) => (this.at[name] ??= gl.getUniformLocation(program, name));
     gl.activeTexture(gl.TEXTURE1);
     this.texture();
