@@ -296,7 +296,12 @@ def regularization_of(findings: Findings, label: str) -> float | None:
 
 def lambda_matters_little(findings: Findings) -> Finding:
     strengths = {label: regularization_of(findings, label) for label in findings.labels}
-    found = {label: value for label, value in strengths.items() if value is not None}
+    # Those that were trained alike.
+    alike_trained: dict[str, dict[str, float]] = {}
+    for label, value in strengths.items():
+        if value is not None:
+            alike_trained.setdefault(repr(findings.settings(label).get("train")), {})[label] = value
+    found = max(alike_trained.values(), key=lambda group: len(set(group.values())), default={})
     if len(set(found.values())) < 2 or min(found.values()) > 1e-3 or max(found.values()) < 1:
         raise Missing("evidential models with lambda from 1e-3 to 1")
     errors = {label: need(findings, "mae", label, "in_domain") for label in found}
