@@ -37,8 +37,9 @@ def ask_each(
     recipe: Recipe, weights: Any, context: Context | None, sizes: Sizes, inputs: Inputs, coordinates: Coordinates
 ) -> Samples:
     """What every answer is by itself (answer, case, variable, point)."""
-    means = _means(weights, context, _float32(coordinates), _float32(inputs), recipe=recipe, sizes=sizes)
-    return np.swapaxes(np.asarray(means), 0, 1)
+    places = coordinates if coordinates.ndim == 2 else _filled(coordinates)
+    means = _means(weights, context, _float32(places), _float32(_filled(inputs)), recipe=recipe, sizes=sizes)
+    return np.swapaxes(np.asarray(means)[: len(inputs)], 0, 1)
 
 
 def ask_slope(
