@@ -17,7 +17,13 @@ from sureflow.acquire.region import region_of
 from sureflow.runtime import keep_compiled_programs
 
 RUNS, CANDIDATES, COUNT = 200, 100_000, 10
-MODELS = {"interpolation": {"name": "interpolation", "scales": "learned"}, "pod-gp": "pod-gp"}
+MODELS = {
+    "interpolation": {"name": "interpolation", "scales": "learned"},
+    "pod-gp": "pod-gp",
+    "aligned": "aligned",
+    "shock-aligned": "shock-aligned",  # the default with these runs
+}
+SCALING = {"aligned": "similarity", "shock-aligned": "similarity"}
 
 
 def main() -> None:
@@ -25,7 +31,7 @@ def main() -> None:
     runs = sf.open_runs(sys.argv[1]).select(np.arange(RUNS))
     print("| model | criterion | CPU s | wall s |\n|---|---|---:|---:|")
     for name, settings in MODELS.items():
-        model = sf.fit(runs, settings, calibrate=False)
+        model = sf.fit(runs, settings, scaling=SCALING.get(name, "auto"), calibrate=False)
         region = region_of(model.header, model.domain.parameters.copy())
         candidates = region.draw(CANDIDATES)
         assert len(candidates) == CANDIDATES

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sureflow.campaign.contents import geometry_of
 from sureflow.campaign.continuation import Computed
 from sureflow.data.schema import Status
 from sureflow.flow.solution import RECORD_NAMES
@@ -17,4 +18,6 @@ def smooth(case) -> Computed:
     velocity = [speed * (1 - 0.9 * behind), speed * 0.4 * behind * xi]
     fields = np.stack([*velocity, density * (1 + 4 * behind), stream.temperature * (1 + 0.1 * mach**2 * behind)])
     fails = condition.mach > 27.0 and condition.altitude_km > 55.0
-    return Computed(fields, dict.fromkeys(RECORD_NAMES, 10.0), Status.STALLED if fails else Status.CONVERGED, 0.0)
+    status = Status.STALLED if fails else Status.CONVERGED
+    geometry = geometry_of(case.mesh) if case.is_fitted else None
+    return Computed(fields, dict.fromkeys(RECORD_NAMES, 10.0), status, 0.0, geometry=geometry)

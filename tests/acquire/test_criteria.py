@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 
+import layers
 import sureflow as sf
 import synthetic
 from sureflow.acquire.criteria import CRITERIA, IntegratedVariance, Task
-from sureflow.acquire.proposals import greedy
+from sureflow.acquire.proposals import greedy, read_criterion
 from sureflow.data.normalize import normalized_fields
-from sureflow.models import InterpolationSettings
+from sureflow.models import AlignedSettings, InterpolationSettings, ShockAlignedSettings
 from sureflow.models.contract import View
 from sureflow.models.pod_gp import PodGP
+from sureflow.surrogate.learning import learn
+from sureflow.surrogate.specification import Specification
 
 
 @pytest.fixture(scope="module", params=["interpolation", "pod-gp"])
@@ -101,7 +104,7 @@ def test_closed_forms_agree_with_the_predictions(task):
 
 def test_errors_are_those_of_a_model_without_the_run(task):
     belief, fitted = task.belief, task.model.predictor.fitted
-    left_out = fitted.leave_out([np.array([run]) for run in range(len(belief.nodes))])
+    left_out = fitted.leave_out([np.array([run]) for run in range(len(belief.errors))])
     predictor, runs = task.model.predictor, synthetic.runs(synthetic.grid()[::2])
     fields = normalized_fields(runs, predictor.scaling, predictor.normalizer)
     missed = np.sqrt(np.square(np.asarray(left_out.predictive.mean) - fields).mean(axis=(1, 2)))
@@ -116,3 +119,20 @@ def test_registered_names():
         "loo-simplex",
         "space-filling",
     ]
+
+
+@pytest.mark.parametrize("model", [AlignedSettings(), ShockAlignedSettings()], ids=lambda model: model.name)
+def test_models_of_warped_runs_serve_every_criterion(model):
+    """They are what users get by default; their closed forms are those of their own bars."""
+    surrogate = learn(layers.runs().select(np.arange(0, 25, 2)), Specification(model, "similarity"))
+    rng = np.random.default_rng(4)
+    conditions = np.array([11.0, 21.0]) + rng.random((30, 2)) * [18.0, 38.0]
+    task = Task(surrogate, conditions, conditions[:20])
+    assert task.metric.shape == (task.inputs.shape[1], 2)
+    found = surrogate.raw_predictive(conditions[:5])
+    unit = surrogate.predictor.unit(np.asarray(found.mean), conditions[:5])
+    expected = np.square(np.asarray(found.std) / unit).mean(axis=(1, 2))
+    assert task.belief.variance(task.inputs[:5]) == pytest.approx(expected, rel=1e-3)
+    for criterion in CRITERIA:
+        chosen, _, _ = greedy(read_criterion(criterion), task, 4)
+        assert len(set(chosen)) == 4

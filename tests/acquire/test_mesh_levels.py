@@ -57,6 +57,21 @@ def test_a_campaign_computes_fine_conditions_on_coarse_meshes_too(tmp_path):
     assert {*map(tuple, info.parameters)} <= {*map(tuple, info.coarser.parameters)}
 
 
+def test_meshes_that_are_fitted_to_each_run_have_levels_too(tmp_path):
+    """Noses of several sizes: the coarse runs of each are on its mesh with merged cells, and so are those that follow."""
+    several = [{"nose_radius": [0.1, 0.2], **part} for part in LEVELS["conditions"]]
+    runs = compute(tmp_path / "runs.zarr", Campaign.from_dict(LEVELS | {"conditions": several}, "levels"))
+    assert runs.is_moving
+    assert (len(runs), len(runs.coarser), runs.coarser.topology.shape) == (18, 32, (8, 8))
+    model = sf.fit(runs, "levels", calibrate=False)
+    asked = {"count": 3, "criterion": "integrated-variance", "levels": True}
+    table = sf.propose(model, runs=runs, **asked)
+    assert set(table.level) <= {0, 1}
+    again = follow_up(tmp_path / "runs.zarr", table.iloc[:, :3].to_numpy(float).tolist(), table.level.tolist())
+    more = compute(tmp_path / "runs.zarr", again)
+    assert len(more.coarser) == 35
+
+
 def test_an_interrupted_campaign_goes_on_to_the_same_files(tmp_path):
     campaign = Campaign.from_dict(LEVELS, "levels")
     compute(tmp_path / "whole.zarr", campaign)
@@ -71,7 +86,8 @@ def test_an_interrupted_campaign_goes_on_to_the_same_files(tmp_path):
     ("changes", "sentence"),
     [
         ({"mesh": {"cells": [17, 17]}}, "17x17 cells cannot be refined by 0.5"),
-        ({"meshes": "fitted"}, "meshes are fitted to each run cannot be refined"),
+        ({"meshes": "fitted", "mesh": {"cells": [17, 17]}}, "17x17 cells cannot be refined by 0.5"),
+        ({"refinement": 2.0}, 'refinement=2 is of meshes = "fitted"'),
         ({"conditions": [{"level": -1, "mach": [10], "altitude_km": [20]}]}, "level"),
     ],
 )

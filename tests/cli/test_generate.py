@@ -17,8 +17,8 @@ def generate(call, monkeypatch, tmp_path):
     original = campaign_run.run_campaign
 
     def generate(*more: str, stop_after: int | None = None):
-        def quick(path, campaign, workers, options, watch, **more):
-            return original(path, campaign, crew(Inline(stop_after)), options, watch, solve=solver, **more)
+        def quick(path, campaign, workers, options, watch, solve, predicted):
+            return original(path, campaign, crew(Inline(stop_after)), options, watch, solver, predicted)
 
         with contextlib.ExitStack() as stack:
             patch = stack.enter_context(pytest.MonkeyPatch.context())

@@ -134,3 +134,43 @@ def test_runs_leave_with_their_coarse_companions_in_whatever_order_the_parameter
     kept = both.select(np.array([0, 2]))
     assert kept.coarser is not None
     np.testing.assert_array_equal(kept.coarser.parameters, kept.parameters)
+
+
+def moving(conditions, factor):
+    """Runs over bodies of growing noses, each on a mesh of its own, all nested with a coarse one."""
+    made, settings = [], MeshSettings(cells=(8, 8), wall_spacing=1e-3, nose_cell=0.2)
+    for size in conditions:
+        body = SphereCone(nose_radius=float(size))
+        made.append(body_mesh(body, nested(body, settings, factor) if factor > 1 else settings))
+    points, corners = (
+        np.stack([np.column_stack([one.ravel() for one in both(mesh)]) for mesh in made])
+        for both in (lambda mesh: mesh.centers, lambda mesh: (mesh.node_x, mesh.node_r))
+    )
+    values = points[:, :, 0] + np.asarray(conditions)[:, None]
+    return sf.Runs.from_arrays({"a": conditions}, points, {"p": values}, nodes=corners, shape=made[0].shape)
+
+
+def test_levels_of_meshes_that_move_from_run_to_run():
+    fine, coarse = moving([0.1, 0.2, 0.3, 0.4], 2), moving([0.1, 0.15, 0.2, 0.25, 0.3, 0.4], 1)
+    there = prolonged(coarse, fine.with_coarser(coarse))
+    assert there.is_moving
+    for case, same in (
+        (0, 0),
+        (2, 1),
+    ):  # evenly spaced nodes between those of the coarse mesh lie close to the fine ones
+        ours, theirs = there.geometry_of(case), fine.geometry_of(same)
+        assert ours.nodes == pytest.approx(theirs.nodes, abs=0.05 * np.ptp(theirs.nodes))
+        every = np.arange(17 * 17).reshape(17, 17)[::2, ::2].ravel()
+        assert ours.nodes[every] == pytest.approx(theirs.nodes[every], abs=1e-9)
+    model = sf.fit(fine.with_coarser(coarse), "levels", calibrate=False)
+    assert model.predict(a=0.2).p.values.ravel() == pytest.approx(np.asarray(fine.fields[1])[0], abs=1e-6)
+    mesh = body_mesh(SphereCone(), MeshSettings(cells=(8, 8), wall_spacing=1e-3, nose_cell=0.2))
+    with pytest.raises(sf.SureflowError, match="move from run to run on all of them, or on none"):
+        fine.with_coarser(runs_on(mesh))
+
+
+def test_meshes_that_move_and_are_not_nested_are_refused():
+    fine, coarse = moving([0.1, 0.2, 0.3, 0.4], 2), moving([0.11, 0.21, 0.31, 0.4], 1)
+    shifted = replace(coarse, parameters=fine.parameters)
+    with pytest.raises(sf.SureflowError, match="the meshes are not nested: nodes lie up to"):
+        fine.with_coarser(shifted)

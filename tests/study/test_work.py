@@ -52,7 +52,7 @@ def test_runs_of_another_campaign_are_deleted_on_request_alone(tmp_path, monkeyp
         deletes.append(options.overwrite)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sureflow.study.conduct.run_campaign", stop)
+    monkeypatch.setattr("sureflow.study.conduct.run_levels", stop)
     for text in (campaign.read_text(), original):
         campaign.write_text(text)
         with pytest.raises(KeyboardInterrupt):

@@ -19,6 +19,7 @@ from sureflow.data.runs import Runs
 from sureflow.data.sources import ArrayFields
 from sureflow.data.splits import SPLITS
 from sureflow.errors import SureflowError
+from sureflow.models.contract import ModelSettings
 from sureflow.runtime import one_blas_thread
 from sureflow.surrogate.learning import fit_predictor
 from sureflow.surrogate.model import Surrogate
@@ -43,7 +44,7 @@ class ReplaySettings:
 
     Every start holds back a share `test` of the runs, or those from number `test_from` on, to measure errors on, or with a
     `split` by its name, all but its training runs, of which those in the domain measure errors. All ways have the same `first`
-    runs. Errors are measured at `points` points of the fields, evenly spaced.
+    runs. Errors are measured at `points` points of the fields, evenly spaced; at all of them where the model needs its mesh.
     """
 
     ways: tuple[str, ...] = (*DESIGNS, "space-filling", "integrated-variance", "loo-distance", "loo-simplex")
@@ -107,8 +108,12 @@ class Replay:
                 f"{len(runs)} runs leave {pool} to choose from: too few for a replay that begins with {first} of them and "
                 f"ends with {most}"
             )
-        thinned = thin(runs, given.points)
-        return cls(thinned, replace(given, first=first, most=most), replace(spec, scaling=spec.scaling_for(runs)))
+        spec = replace(spec, scaling=spec.scaling_for(runs))
+        if not isinstance(spec.model, ModelSettings):
+            raise SureflowError("a replay compares ways of choosing runs for one model: name it, such as interpolation")
+        # A model of lines from the wall needs all of their points.
+        kept = runs if spec.model.capabilities.needs_structured_mesh else thin(runs, given.points)
+        return cls(kept, replace(given, first=first, most=most), spec)
 
     def jobs(self) -> list[tuple[str, int]]:
         return [(way, start) for start in range(self.settings.starts) for way in self.settings.ways]

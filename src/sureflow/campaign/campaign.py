@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Float
+from pydantic import PositiveFloat
 
 from sureflow.campaign.designs import BODY, DESIGNS, FLIGHT, PARAMETERS, Conditions, Row
 from sureflow.data.drawn import DrawnFrom
@@ -48,6 +49,9 @@ class Campaign:
     wall: Wall = Wall()
     solver: SolverSettings = SolverSettings()
     parts: tuple[str, ...] = ()  # names of the parts of the conditions, if they have any
+    refinement: PositiveFloat = (
+        1.0  # of meshes that are fitted to each run: how many times as many cells in each direction
+    )
 
     def __post_init__(self) -> None:
         rows = self.rows()
@@ -64,6 +68,10 @@ class Campaign:
             return
         if self.meshes == "fitted":
             return
+        if self.refinement != 1.0:
+            raise SureflowError(
+                f'refinement={self.refinement:g} is of meshes = "fitted": set the cells of the mesh that all runs share'
+            )
         if set(BODY) & set(self.parameter_names):
             raise SureflowError('meshes="shared" does not fit bodies that vary: choose "fitted", or leave it out')
         lowest = rows[0][0]
@@ -151,17 +159,22 @@ class Campaign:
 
     def refined(self, factor: float) -> Self:
         """The same campaign with so many times as many cells in each direction, on a mesh that is nested with its own."""
+        mesh = nested(self.body, self.mesh, self.refinement * factor)  # refuses cells that cannot be merged
         if self.meshes == "fitted":
-            raise SureflowError("a campaign whose meshes are fitted to each run cannot be refined: share one mesh")
-        return replace(self, mesh=nested(self.body, self.mesh, factor))
+            return replace(self, refinement=self.refinement * factor)
+        return replace(self, mesh=mesh)
 
     def build_mesh(self) -> FlowMesh:
         """The mesh that all runs share."""
-        return body_mesh(self.body, self.mesh)
+        return self._mesh_about(self.body, self.mesh)
 
     def mesh_for(self, setup: RunSetup) -> FlowMesh:
         """The mesh that is fitted to one run."""
-        return body_mesh(setup.body, replace(self.mesh, mach=setup.condition.mach))
+        return self._mesh_about(setup.body, replace(self.mesh, mach=setup.condition.mach))
+
+    def _mesh_about(self, body: SphereCone, settings: MeshSettings) -> FlowMesh:
+        """Refined meshes are nested with the one that is not, about every body."""
+        return body_mesh(body, settings if self.refinement == 1.0 else nested(body, settings, self.refinement))
 
 
 def _parts(conditions: Any) -> tuple[Conditions, ...]:

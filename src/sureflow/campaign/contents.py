@@ -34,6 +34,7 @@ SAME_NODES = 1e-12
 def campaign_contents(campaign: Campaign, mesh: FlowMesh) -> Contents:
     """Everything of a store that is settled before its first run; a mesh that is fitted to every run stands for all."""
     fitted, parts = campaign.meshes == "fitted", campaign.parts
+    refinement = {} if campaign.refinement == 1.0 else {"refinement": campaign.refinement}
     description = {"body": plain(campaign.body), "settings": plain(campaign.mesh), "axisymmetric": mesh.axisymmetric}
     header = Header(
         parameters=tuple(PARAMETERS[name] for name in campaign.parameter_names),
@@ -45,7 +46,7 @@ def campaign_contents(campaign: Campaign, mesh: FlowMesh) -> Contents:
         made_by={
             "gas": describe_gas(campaign.gas),
             "wall": plain(campaign.wall),
-            "mesh": description | {"fitted": True} if fitted else mesh.description(),
+            "mesh": description | {"fitted": True} | refinement if fitted else mesh.description(),
             "scheme": scheme(campaign.solver),
             **({"parts": parts} if parts else {}),
         },
@@ -131,6 +132,7 @@ def follow_up(path: Path, conditions: Sequence[Sequence[float]], levels: Sequenc
             for level, some in rows.items()
         ],
         "meshes": "fitted" if mesh.get("fitted") else "shared",
+        "refinement": mesh.get("refinement", 1.0),
         "parts": made_by.get("parts", ()),
         "body": mesh["body"],
         "mesh": mesh["settings"],

@@ -9,9 +9,9 @@ import resource
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -106,6 +106,11 @@ class Options:
             )
 
 
+@contextlib.contextmanager
+def unfollowed(path: Path, level: int) -> Iterator[Callable[[Standing], None]]:
+    yield lambda standing: None
+
+
 def run_campaign(
     path: Path,
     campaign: Campaign,
@@ -171,20 +176,30 @@ def run_campaign(
 
 
 def run_levels(
-    path: Path, campaign: Campaign, workers: Workers, solve: Callable[[Case], Computed] = solve_case
-) -> None:
-    """Compute what is to do on every level of a campaign, the finest first: its store holds those of the others."""
-    require_finest(path, campaign)
-    for level in campaign.levels:
-        run_campaign(level_path(path, level), campaign.at_level(level), workers, solve=solve)
+    path: Path,
+    campaign: Campaign,
+    workers: Workers,
+    options: Options | None = None,
+    follow: Callable[[Path, int], contextlib.AbstractContextManager[Callable[[Standing], None]]] = unfollowed,
+    solve: Callable[[Case], Computed] = solve_case,
+    predicted: PredictedStarts | None = None,
+) -> dict[Path, Standing]:
+    """Compute what is to do on every level of a campaign, the finest first: its store holds those of the others.
 
-
-def require_finest(path: Path, campaign: Campaign) -> None:
-    """Refuse coarser levels of a store that is not there."""
+    `follow` is asked at every level for who watches it. How all ended, by the stores of the levels.
+    """
     if campaign.levels[0] > 0 and not path.exists():
         raise SureflowError(
             f"{path} does not exist, and the campaign has no conditions on its finest mesh: give some with level 0"
         )
+    options, ended = options or Options(), {}
+    for level in campaign.levels:
+        place = level_path(path, level)
+        with follow(place, level) as watch:
+            ended[place] = run_campaign(place, campaign.at_level(level), workers, options, watch, solve, predicted)
+        # A store that is replaced goes with its coarser levels, and a model predicts on the finest mesh.
+        options, predicted = replace(options, overwrite=False), None
+    return ended
 
 
 def tidy(store: RunStore, own: list[int], *, retry_failed: bool) -> None:

@@ -1,5 +1,6 @@
 """`sureflow generate`: a whole campaign into one store."""
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,8 @@ from sureflow.cli.remarks import begin
 from sureflow.errors import SureflowError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from sureflow.campaign.run import Standing, Workers
     from sureflow.cli.console import Bar
 
@@ -45,41 +48,26 @@ def generate(
 
     begin(f"computing runs into {store}")
 
-    from dataclasses import replace
-
     from sureflow.campaign.campaign import load_campaign
     from sureflow.campaign.predicted import load_starts
-    from sureflow.campaign.run import Options, require_finest, run_campaign
-    from sureflow.cli.console import Bar, out
-    from sureflow.data.layout import level_path
+    from sureflow.campaign.run import Options, run_levels
+    from sureflow.cli.console import out
     from sureflow.data.schema import Status
 
     predicted = load_starts(start_from) if start_from else None
     options, campaign, crew = Options(part, overwrite, retry_failed), load_campaign(preset), choose(workers, scheduler)
     campaign = campaign if refine is None else campaign.refined(refine)
-    lacking = False
-    require_finest(store, campaign)
-    for level in campaign.levels:
-        path = level_path(store, level)
-        with Bar("/".join(path.parts[-1 - level :])) as bar:
-            watch = Watch(bar)
-            try:
-                standing = run_campaign(path, campaign.at_level(level), crew, options, watch.show, predicted=predicted)
-            except KeyboardInterrupt as stop:
-                stop.add_note(f"{watch.finished} runs are kept in {path}; run the same command again to go on")
-                raise
+    ended = run_levels(store, campaign, crew, options, shown, predicted=predicted)
+    for path, standing in ended.items():
         found = f" ({standing.found} were there already)" if standing.found else ""
         out.print(f"{path}: {standing.finished} of {standing.total} runs{found}: {tally(standing)}", markup=False)
-        lacking |= standing.counts[Status.CONVERGED] < standing.total
-        # A store that is replaced goes with its coarser levels, and a model predicts on the finest mesh.
-        options, predicted = replace(options, overwrite=False), None
     if export is not None:
         from sureflow.data.store import open_runs
         from sureflow.export.exporters import write_runs_to
 
         write_runs_to(open_runs(store), export, overwrite=overwrite)
         out.print(f"{export}: the converged runs", markup=False)
-    if lacking:
+    if any(standing.counts[Status.CONVERGED] < standing.total for standing in ended.values()):
         out.print(f"Runs that did not converge are kept and marked; `sureflow info {store}` names them", markup=False)
 
 
@@ -95,6 +83,20 @@ def choose(workers: int | None, scheduler: str | None) -> "Workers":
     if scheduler is not None:
         return lambda runs: scheduler_workers(scheduler)
     return lambda runs: local_workers(min(workers or usable_cores(), runs))
+
+
+@contextlib.contextmanager
+def shown(path: Path, level: int) -> "Iterator[Callable[[Standing], None]]":
+    """A bar for the runs of one level."""
+    from sureflow.cli.console import Bar
+
+    with Bar("/".join(path.parts[-1 - level :])) as bar:
+        watch = Watch(bar)
+        try:
+            yield watch.show
+        except KeyboardInterrupt as stop:
+            stop.add_note(f"{watch.finished} runs are kept in {path}; run the same command again to go on")
+            raise
 
 
 class Watch:

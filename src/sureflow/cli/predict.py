@@ -72,6 +72,7 @@ def predict(
     import numpy as np
 
     from sureflow.cli.console import out, print_facts
+    from sureflow.evaluate.bar_parts import bar_parts, larger_part
     from sureflow.runtime import keep_compiled_programs
     from sureflow.surrogate.artifact import load
     from sureflow.surrogate.labelled import labelled_prediction, worth
@@ -100,6 +101,8 @@ def predict(
             print("\n".join(at_points(surrogate, answer, located)))
         if surrogate.observer is not None or surrogate.numbers is not None:
             print("\n".join(quantities(surrogate, answer)))
+        if surrogate.mesh_error is not None and located is None:
+            print(larger_part(bar_parts(surrogate, asked)))
 
 
 def spoken(verdict: str) -> str:

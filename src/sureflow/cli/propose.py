@@ -1,7 +1,7 @@
 """`sureflow propose`: a trained model in; the conditions of the next runs out."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -61,7 +61,7 @@ def propose(
 
     from sureflow.acquire.proposal_files import proposal_writer
     from sureflow.acquire.proposals import make_proposal
-    from sureflow.acquire.records import failed_conditions, level_records, recorded_costs
+    from sureflow.acquire.records import failed_conditions
     from sureflow.acquire.region import read_use, region_of
     from sureflow.cli.console import out
     from sureflow.runtime import keep_compiled_programs
@@ -71,21 +71,14 @@ def propose(
     write = None if output is None else proposal_writer(output, runs, overwrite=overwrite)
     surrogate = load(model)
     failed = None if runs is None else failed_conditions(runs)
-    costs = None if runs is None else recorded_costs(runs)
-    if per_cost and costs is None:
-        raise SureflowError("--per-cost needs the store of runs, with a number called steps")
-    if levels and runs is None:
-        raise SureflowError("--levels needs the store of runs, which tells what they cost on each mesh")
     found = make_proposal(
         surrogate,
         count,
         criterion=read_named(criterion or default_criterion(levels=levels)),
         region=region_of(surrogate.header, surrogate.domain.parameters.copy(), read_use(region)),
         avoid=None if retry_failed else failed,
-        costs=costs,
-        per_cost=per_cost,
-        levels=level_records(runs) if levels and runs is not None else (),
         seed=seed,
+        **told_by(runs, per_cost=per_cost, levels=levels),
     )
     out.print(printed(found.table), markup=False)
     out.print(f"gain: {found.criterion.meaning}", markup=False)
@@ -94,6 +87,22 @@ def propose(
         out.print(f"{output}: {len(found.table)} conditions", markup=False)
     if picture is not None:
         draw(picture, surrogate, found, failed)
+
+
+def told_by(runs: Path | None, *, per_cost: bool, levels: bool) -> dict[str, Any]:
+    """What the store tells of costs, as arguments of `make_proposal`."""
+    from sureflow.acquire.records import level_records, recorded_costs
+
+    costs = None if runs is None else recorded_costs(runs)
+    if per_cost and costs is None:
+        raise SureflowError("--per-cost needs the store of runs, with a number called steps")
+    if levels and runs is None:
+        raise SureflowError("--levels needs the store of runs, which tells what they cost on each mesh")
+    return {
+        "costs": costs,
+        "per_cost": per_cost,
+        "levels": level_records(runs) if levels and runs is not None else (),
+    }
 
 
 def default_criterion(*, levels: bool) -> str:

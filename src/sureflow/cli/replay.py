@@ -1,12 +1,17 @@
 """`sureflow replay`: stored runs in; what each way of choosing them would have needed out."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sureflow.cli.inputs import parse_names, parse_number
 from sureflow.cli.remarks import begin
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sureflow.acquire.replay import Trace
 
 
 def replay(
@@ -47,15 +52,10 @@ def replay(
     """
     begin(f"replaying {runs} in {output}")
 
-    import numpy as np
-
-    from sureflow.acquire.replay import DESIGNS, ReplaySettings
-    from sureflow.acquire.replay_findings import replay_rows, targets_of, verdict
-    from sureflow.acquire.replay_folder import replay_into, write_table
-    from sureflow.cli.console import Bar, out
+    from sureflow.acquire.replay import ReplaySettings
+    from sureflow.acquire.replay_folder import replay_into
+    from sureflow.cli.console import Bar
     from sureflow.importers import open_file
-    from sureflow.report.figures import save
-    from sureflow.report.replay_figures import draw_replay
     from sureflow.runtime import keep_compiled_programs
     from sureflow.surrogate.experiment import apply_override
 
@@ -77,12 +77,25 @@ def replay(
         except KeyboardInterrupt as stop:
             stop.add_note(f"finished traces are kept in {output}; run the same command again to go on")
             raise
-    errors = (
-        targets_of(traces) if targets is None else tuple(parse_number("targets", one) for one in targets.split(","))
-    )
-    write_table(output, traces, errors)
-    by_way = {way: np.array([trace.error for trace in traces if trace.way == way]) for way in given.ways}
-    save(draw_replay(np.array(traces[0].runs, float), by_way, plain=DESIGNS), output / "replay.png")
+    asked_for = None if targets is None else tuple(parse_number("targets", one) for one in targets.split(","))
+    tell(output, traces, given.ways, asked_for)
+
+
+def tell(folder: Path, traces: "list[Trace]", ways: "Sequence[str]", targets: tuple[float, ...] | None) -> None:
+    """The table and the figure into the folder, the table and what it says to the user."""
+    import numpy as np
+
+    from sureflow.acquire.replay import DESIGNS
+    from sureflow.acquire.replay_findings import replay_rows, targets_of, verdict
+    from sureflow.acquire.replay_folder import write_table
+    from sureflow.cli.console import out
+    from sureflow.report.figures import save
+    from sureflow.report.replay_figures import draw_replay
+
+    errors = targets_of(traces) if targets is None else targets
+    write_table(folder, traces, errors)
+    by_way = {way: np.array([trace.error for trace in traces if trace.way == way]) for way in ways}
+    save(draw_replay(np.array(traces[0].runs, float), by_way, plain=DESIGNS), folder / "replay.png")
     out.print(table_text(replay_rows(traces, errors), errors), markup=False)
     for target in errors:
         out.print(f"to {target:g}: {verdict(traces, target)}", markup=False)

@@ -82,9 +82,14 @@ def require_levels(coarse: Runs, fine: Runs) -> None:
     """Refuse runs that cannot be a coarser level of others."""
     if set(coarse.parameter_names) != set(fine.parameter_names) or set(coarse.names) != set(fine.names):
         raise SureflowError("levels must have the same parameters and fields")
-    if coarse.is_moving or fine.is_moving:
-        raise SureflowError("levels need runs that share one mesh, and the meshes of these move from run to run")
-    refinement(coarse, fine)
+    factor, shape = refinement(coarse, fine), coarse.topology.shape
+    assert shape is not None
+    if coarse.is_moving != fine.is_moving:
+        raise SureflowError("levels need meshes that move from run to run on all of them, or on none")
+    ordered = coarse.ordered_like(coarse.header.ordered(fine.header)) if fine.is_moving else coarse
+    for case, condition in enumerate(fine.parameters if fine.is_moving else ()):
+        for same in np.flatnonzero((ordered.parameters == condition).all(axis=1)):
+            require_nested(ordered.geometry_of(int(same)), fine.geometry_of(case), shape, factor)
 
 
 def prolonged(coarse: Runs, fine: Runs) -> Runs:
@@ -93,9 +98,16 @@ def prolonged(coarse: Runs, fine: Runs) -> Runs:
     assert shape is not None
     ordered = coarse.ordered_like(coarse.header.ordered(fine.header))
     header = replace(fine.header, numbers=())
-    fields = ProlongedFields(ordered.fields, (shape[0], shape[1]), factor)
+    cells = (shape[0], shape[1])
     return replace(
-        fine, header=header, parameters=ordered.parameters, fields=fields, numbers=None, own=None, coarser=None
+        fine,
+        header=header,
+        parameters=ordered.parameters,
+        fields=ProlongedFields(ordered.fields, cells, factor),
+        geometries=(lambda case: finer_geometry(ordered.geometry_of(case), cells, factor)) if fine.is_moving else None,
+        numbers=None,
+        own=None,
+        coarser=None,
     )
 
 
@@ -129,6 +141,18 @@ def finer_cells(cells: int, factor: int) -> Float[np.ndarray, "fine coarse"]:
     """Weights of coarse cells in fine ones, by linear interpolation between centers."""
     places = np.clip((np.arange(factor * cells) + 0.5) / factor - 0.5, 0.0, cells - 1.0)
     return np.maximum(0.0, 1.0 - np.abs(places[:, None] - np.arange(cells)))
+
+
+def finer_geometry(coarse: Geometry, cells: tuple[int, int], factor: int) -> Geometry:
+    """Nodes of the divided cells of one run, evenly spaced between those of the coarse ones, and their centers."""
+    weights = []
+    for count in cells:
+        places = np.arange(factor * count + 1) / factor
+        weights.append(np.maximum(0.0, 1.0 - np.abs(places[:, None] - np.arange(count + 1))))
+    down, along = weights
+    grids = tuple(down @ coarse.grid(axis, cells) @ along.T for axis in (0, 1))
+    centers = tuple(0.25 * (one[1:, 1:] + one[1:, :-1] + one[:-1, 1:] + one[:-1, :-1]) for one in grids)
+    return Geometry.blocks(centers, grids)
 
 
 def merged(values: Block, factor: int) -> Float[np.ndarray, "variable coarse_j coarse_i"]:

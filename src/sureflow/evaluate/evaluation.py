@@ -18,6 +18,7 @@ from sureflow.data.runs import Runs
 from sureflow.data.scaling import Scaling
 from sureflow.data.splits import Split
 from sureflow.errors import SureflowError
+from sureflow.evaluate.bar_parts import MESH, SURROGATE, bar_part_rows, larger_part
 from sureflow.evaluate.held_out import held_out, metric_space
 from sureflow.evaluate.masks import run_masks
 from sureflow.evaluate.observed import quantity_rows
@@ -72,6 +73,7 @@ class Evaluation:
     curves       domain, region (all, disturbed), variable, expected and observed shares
     histogram    domain, variable, edges (of log10 std) and counts of points
     quantities   domain, quantity and the keys of `observed.quantity_rows`, where the runs allow it
+    bar_parts    domain, kind (field, quantity), name, unit, and the bars for the surrogate and for its mesh, where known
     explanation  what was tested and what was not
     """
 
@@ -81,6 +83,7 @@ class Evaluation:
     histogram: list[Row]
     explanation: str = ""
     quantities: list[Row] = field(default_factory=list)
+    bar_parts: list[Row] = field(default_factory=list)
 
     def table(self, region: str = ALL) -> "pandas.DataFrame":
         """The main numbers by domain and variable, of all points or of one region of the flow."""
@@ -102,7 +105,17 @@ class Evaluation:
         if self.quantities:
             rows = [_quantity_row(row) for row in self.quantities]
             text += f"quantities, mean relative errors; * errs less on training runs left out\n{to_text(rows)}\n"
+        text += self._parts_text()
         return f"{text}Normalized units, mean over {', '.join(dict.fromkeys(variables))}. {self.explanation}".rstrip()
+
+    def _parts_text(self) -> str:
+        """Both parts of the bars where the mesh's is known, in the domain that was tested first."""
+        rows = [row for row in self.bar_parts if row["domain"] == self.bar_parts[0]["domain"]]
+        if not rows:
+            return ""
+        keys = ("name", "unit", SURROGATE, MESH)
+        title = f"parts of the bars, {rows[0]['domain']}: mean standard deviations, of quantities in percent"
+        return f"{title}\n{to_text([{key: row[key] for key in keys} for row in rows])}{larger_part(rows)}\n\n"
 
 
 def _quantity_row(row: Row) -> Row:
@@ -134,8 +147,12 @@ def evaluate_surrogate(surrogate: Surrogate, runs: Runs, split: Split | None = N
     tested = held_out(runs, surrogate, split)
     space = metric_space(runs, tested, surrogate)
     found = evaluate(lambda conditions: promised(surrogate, conditions), runs, tested.test, space)
-    told = f"{tested.explanation()} {counted_intervals(surrogate)}".rstrip()
-    return replace(found, explanation=told, quantities=quantity_rows(surrogate, runs, tested.test))
+    return replace(
+        found,
+        explanation=f"{tested.explanation()} {counted_intervals(surrogate)}".rstrip(),
+        quantities=quantity_rows(surrogate, runs, tested.test),
+        bar_parts=bar_part_rows(surrogate, runs, tested.test),
+    )
 
 
 def evaluate(

@@ -31,6 +31,7 @@ class Results:
     histogram  by domain and variable: counts of points between `edges` of log10 std
     quantities by domain and quantity: mean and largest relative error, and the share inside calibrated 90 % intervals
     verdicts   by domain: test runs that are inside, extrapolated and refused
+    bar_parts  by domain, and field or quantity: bars for the error of the surrogate and of the mesh, where finer runs tell it
     """
 
     configuration: dict[str, Any]
@@ -43,6 +44,7 @@ class Results:
     histogram: list[Row] = field(default_factory=list)
     quantities: list[Row] = field(default_factory=list)
     verdicts: list[Row] = field(default_factory=list)
+    bar_parts: list[Row] = field(default_factory=list)
 
     def write(self, folder: Path) -> Path:
         content = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, **vars(self)}

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from sureflow import scratch
 from sureflow.errors import SureflowError
+from sureflow.models.belief import Belief, interpolated
 from sureflow.models.body_frame import BodyFrame
 from sureflow.models.contract import (
     MODELS,
@@ -150,6 +151,11 @@ class Aligned(FittedModel):
         asked = self._used(inputs)
         close, power = nearby(asked, self.nodes), self._flattery * self._at_points(self._powers(asked))
         return drawn_fields(self._mean(inputs), power, close, self.residuals, count, rng)
+
+    def belief(self) -> Belief:
+        """That of `Interpolation`; it does not see the wall layer, which only moves the runs."""
+        metric = np.diag(self.scales)[:, self.scales > 0] @ self.mixture
+        return interpolated(KERNEL, metric, self.nodes, self.inverse, self.residuals)
 
     @cached_property
     def _squares(self) -> Rows:

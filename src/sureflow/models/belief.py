@@ -9,6 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from sureflow.distances import distances
+from sureflow.models.kernels import Kernel, nearby, terms
+
 Inputs = Float[np.ndarray, "case parameter"]
 Rows = Float[np.ndarray, "case row"]
 
@@ -47,14 +50,39 @@ class Belief:
     """Independent processes, the ones that matter most first, and what the model knows of its runs.
 
     `errors` is the root mean square over fields and points of what the model of the other runs misses at each run. `metric`
-    is what inputs are multiplied with before distances between conditions are taken.
+    is the matrix that inputs are multiplied with before distances between conditions are taken.
     """
 
     processes: tuple[Process, ...]
-    nodes: Float[np.ndarray, "run parameter"]
     errors: Float[np.ndarray, " run"]
-    metric: Float[np.ndarray, " parameter"]
+    metric: Float[np.ndarray, "parameter mixed"]
 
     def variance(self, inputs: Inputs) -> Float[np.ndarray, " case"]:
         """Mean square error that the model expects of its fields, in normalized space."""
         return sum((one.size(inputs) * one.variance(inputs) for one in self.processes), np.zeros(len(inputs)))
+
+
+def interpolated(
+    kernel: Kernel,
+    metric: Float[np.ndarray, "parameter mixed"],
+    nodes: Float[np.ndarray, "run mixed"],
+    inverse: Float[np.ndarray, "row row"],
+    residuals: Float[np.ndarray, "run variable point"],
+) -> Belief:
+    """That of an interpolation by a kernel: one process, which is worth as much as the runs nearby have shown.
+
+    `nodes` are the inputs of the runs times the metric, `residuals` e_k sqrt((A^-1)_kk) at runs left out one at a time.
+    """
+    squared = np.array([np.square(run, dtype=float).mean() for run in residuals])
+    freedom = np.diag(inverse)[: len(nodes)]
+    process = Process(
+        kernel=lambda one, other: kernel.function(distances(one @ metric, other @ metric)),
+        prior=lambda inputs: np.full(len(inputs), kernel.at_zero),
+        left=lambda inputs: terms(kernel, inputs @ metric, nodes),
+        noise=0.0,
+        size=lambda inputs: nearby(inputs @ metric, nodes) @ squared,
+        turn=lambda left: left @ inverse,
+    )
+    known = freedom > np.finfo(float).eps
+    errors = np.sqrt(np.divide(squared, freedom, out=np.zeros(len(nodes)), where=known))
+    return Belief((process,), errors, metric)

@@ -9,9 +9,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sureflow import scratch
-from sureflow.distances import distances
 from sureflow.errors import SureflowError
-from sureflow.models.belief import Belief, Process
+from sureflow.models.belief import Belief, interpolated
 from sureflow.models.contract import (
     MODELS,
     Capabilities,
@@ -140,23 +139,8 @@ class Interpolation(FittedModel):
         return drawn_fields(self._mean(inputs), power, close, self.residuals, count, rng)
 
     def belief(self) -> Belief:
-        """One process with the kernel, which is worth as much as the runs nearby have shown."""
-        n_runs, kernel = len(self.nodes), self._kernel
-        squared = np.array([np.square(run, dtype=float).mean() for run in self.residuals])
-        freedom = np.diag(self.inverse)[:n_runs]
-        known = freedom > np.finfo(float).eps
-        process = Process(
-            kernel=lambda one, other: kernel.function(distances(self._used(one), self._used(other))),
-            prior=lambda inputs: np.full(len(inputs), kernel.at_zero),
-            left=lambda inputs: terms(kernel, self._used(inputs), self.nodes),
-            noise=0.0,
-            size=lambda inputs: self._nearby(self._used(inputs)) @ squared,
-            turn=lambda left: left @ self.inverse,
-        )
-        errors = np.sqrt(np.divide(squared, freedom, out=np.zeros(n_runs), where=known))
-        nodes = np.zeros((n_runs, len(self.scales)))
-        nodes[:, self.scales > 0] = self.nodes / self.scales[self.scales > 0]
-        return Belief((process,), nodes, errors, self.scales)
+        metric = np.diag(self.scales)[:, self.scales > 0]
+        return interpolated(self._kernel, metric, self.nodes, self.inverse, self.residuals)
 
     @cached_property
     def _squares(self) -> Rows:

@@ -86,7 +86,7 @@ class Levels(FittedModel):
         if below is None or above is None:
             return None
         coarse = tuple(replace(process, level=process.level + 1) for process in below.processes)
-        return Belief((*above.processes, *coarse), above.nodes, above.errors, below.metric)
+        return Belief((*above.processes, *coarse), above.errors, below.metric)
 
     def _plain(self, inputs: Float[np.ndarray, "case parameter"]) -> Float[np.ndarray, "case seen"]:
         return np.asarray(inputs)[:, : np.shape(inputs)[1] - self.columns]

@@ -159,10 +159,9 @@ class PodGP(FittedModel):
             inverse = cho_solve((factor, False), np.eye(len(missed)))
             missed += (self.scale[mode] * (inverse @ self.coefficients[mode]) / np.diag(inverse)) ** 2
         processes = tuple(self._process(mode, factor) for mode, factor in enumerate(factors))
-        metric = np.zeros(len(self.varying))
         share = self.scale**2 / np.sum(self.scale**2)
-        metric[self.varying > 0] = np.sqrt(share @ np.exp(-2.0 * self.logarithms[:, 2:]))
-        return Belief(processes, self._nodes, np.sqrt(missed / self.mean.size), metric)
+        metric = np.eye(len(self.varying))[:, self.varying > 0] * np.sqrt(share @ np.exp(-2.0 * self.logarithms[:, 2:]))
+        return Belief(processes, np.sqrt(missed / self.mean.size), metric)
 
     def _process(self, mode: int, factor: Float[np.ndarray, "case case"]) -> Process:
         nodes, amplitude, used = self._nodes, np.exp(self.logarithms[mode, 0]), self.varying > 0

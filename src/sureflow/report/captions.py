@@ -30,6 +30,8 @@ def general_captions(findings: Findings) -> dict[str, str]:
         "central intervals against the share that ought to be there.",
         "calibration_curves_disturbed": "The same for the disturbed flow alone (pressure over 1.01 times that of the free "
         "stream).",
+        "bar_parts": "Standard deviations for the surrogate's own error and for that of the mesh of its runs, over each other: "
+        "right of the line the mesh is the larger part.",
         "learning_curves": "Mean absolute error, averaged over the variables, against the number of training runs.",
         "training_std": "Mean predicted standard deviation on the training points, epoch by epoch.",
     }

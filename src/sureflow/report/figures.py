@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from sureflow.data.schema import Status
 
@@ -35,6 +35,16 @@ STATUS_COLORS = {Status.TO_DO: "0.88", Status.CONVERGED: "#1b7f79", Status.STALL
 DPI = 200
 PARAMETER_LABELS = {"mach": "Mach number", "altitude_km": "altitude (km)"}
 SYMBOLS = {"u1": "$u_1$", "u2": "$u_2$", "rho": "$\\rho$"}
+
+
+def decimal_powers(axis: Axes) -> None:
+    """A logarithmic scale of values that people read as they write them: 0.002, 0.005, 0.01."""
+    axis.set_yscale("log")
+    axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.yaxis.set_minor_formatter(NullFormatter())
+    axis.grid(axis="y", color="0.92", linewidth=0.6)
+    axis.set_axisbelow(True)
 
 
 class Curve(NamedTuple):

@@ -68,6 +68,12 @@ class Findings:
         """All models, in the order of the rows."""
         return list(dict.fromkeys(row["label"] for row in self.results.rows))
 
+    def bar_parts(self, domain: str) -> list[Row]:
+        """Both parts of the bars, of the first model that has them: the default one where it is among them."""
+        rows = [row for row in self.results.bar_parts if row["domain"] == domain]
+        first = next((row["label"] for row in sorted(rows, key=lambda row: not row.get("default"))), None)
+        return [row for row in rows if row["label"] == first]
+
     @cached_property
     def variables(self) -> list[str]:
         """The fields, in the order of the rows and maps."""

@@ -6,7 +6,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from sureflow.report.figures import BLUE, ORANGE, STYLE
+from sureflow.report.figures import BLUE, ORANGE, STYLE, decimal_powers
 
 
 def draw_rounds(rounds: Sequence[tuple[int, float, float]], target: float | None = None) -> Figure:
@@ -19,7 +19,7 @@ def draw_rounds(rounds: Sequence[tuple[int, float, float]], target: float | None
         axis.plot(runs, mean, "o-", color=BLUE, markersize=4, label="mean bar")
         if target is not None:
             axis.axhline(target, color="0.4", linestyle="--", linewidth=1.0, label=f"target {target:g}")
-        axis.set_yscale("log")
+        decimal_powers(axis)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.set_xlabel("runs")
         axis.set_ylabel("standard deviation, normalized")

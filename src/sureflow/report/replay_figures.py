@@ -8,7 +8,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from sureflow.report.figures import BLUE, GREEN, ORANGE, RED, STYLE
+from sureflow.report.figures import BLUE, GREEN, ORANGE, RED, STYLE, decimal_powers
 
 COLORS = (RED, BLUE, GREEN, ORANGE, "#CC79A7", "#56B4E9")
 
@@ -34,7 +34,7 @@ def draw_replay(
                 color = next(colors, "0.2")
                 axis.plot(sizes, middle, color=color, label=way)
                 axis.fill_between(sizes, low, high, color=color, alpha=0.12, linewidth=0)
-        axis.set_yscale("log")
+        decimal_powers(axis)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.set_xlabel("runs")
         axis.set_ylabel("mean absolute error, normalized")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from sureflow.evaluate.bar_parts import larger_part
 from sureflow.report.captions import captions
 from sureflow.report.findings import OUTSIDE, Findings
 from sureflow.report.spatial import not_drawn
@@ -18,6 +19,7 @@ SECTIONS = {
     "By variable": "by_variable",
     "Where the error is": "where_it_errs",
     "Calibration": "calibration",
+    "Error of the mesh": "mesh_error",
     "Leaderboard": "leaderboard",
     "Quantities": "quantities",
     "Verdicts": "verdicts",
@@ -51,6 +53,13 @@ class Material:
     @property
     def warning(self) -> str:
         return explosions(self.findings)
+
+    @property
+    def larger_part(self) -> str:
+        """A sentence for every domain."""
+        found = self.findings
+        told = {domain: larger_part(found.bar_parts(domain)) for domain in found.both}
+        return " ".join(f"{found.domain_name(domain).capitalize()}: {words}" for domain, words in told.items() if words)
 
     @property
     def facts(self) -> dict[str, Any]:

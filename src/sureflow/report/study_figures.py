@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator, StrMethodFormatter
 
+from sureflow.evaluate.bar_parts import MESH, SURROGATE
 from sureflow.report.figures import BLUE, GREEN, ORANGE, RED, STYLE, symbol
 from sureflow.report.findings import MEAN, OUTSIDE, Findings
 from sureflow.report.model_styles import MARKERS, color, line
@@ -142,6 +143,34 @@ def calibration_figure(findings: Findings, region: str = "all") -> Figure | None
     return figure
 
 
+def bar_part_figure(findings: Findings) -> Figure | None:
+    """The mesh's part of the bars over the surrogate's, for every field and quantity."""
+    parts = {domain: findings.bar_parts(domain) for domain in findings.both}
+    names = list(dict.fromkeys(row["name"] for rows in parts.values() for row in rows))
+    if not names:
+        return None
+    with rc_context(STYLE):
+        figure = Figure(figsize=(7.4, 0.3 * len(names) + 1.3), layout="constrained")
+        axis = figure.subplots()
+        for (domain, rows), shade, marker in zip(parts.items(), (BLUE, ORANGE), "os", strict=False):
+            known = {row["name"]: row[MESH] / row[SURROGATE] for row in rows if row[SURROGATE] > 0 and row[MESH] > 0}
+            places = [names.index(name) for name in known]
+            axis.plot([*known.values()], places, marker, color=shade, markersize=6, label=findings.domain_name(domain))
+        axis.axvline(1.0, color="0.3", linewidth=0.9)
+        axis.set_xscale("log")
+        axis.set_yticks(range(len(names)), [name.replace("_", " ") for name in names])
+        axis.set_ylim(len(names) - 0.5, -0.5)
+        axis.grid(color="0.92", linewidth=0.6)
+        axis.set_axisbelow(True)
+        axis.set_xlabel("error of the mesh over error of the surrogate (standard deviations)")
+        low, high = axis.get_xlim()
+        axis.set_xlim(min(low, 0.5), max(high, 2.0))
+        for x, words, side in ((0.01, "the surrogate dominates", "left"), (0.99, "the mesh dominates", "right")):
+            axis.text(x, 1.02, words, transform=axis.transAxes, ha=side, color="0.35", fontsize=8)
+        figure.legend(loc="outside upper center", ncols=2, frameon=False)
+    return figure
+
+
 def learning_curve_figure(
     findings: Findings, beside: Sequence[str] = (), mark: tuple[float, str] | None = None
 ) -> Figure | None:
@@ -231,6 +260,7 @@ MAKERS: dict[str, FigureMaker] = {
     "calibration_curves_disturbed": lambda findings: calibration_figure(findings, "disturbed"),
     "error_plane": error_plane_figure,
     "coverage_plane": coverage_plane_figure,
+    "bar_parts": bar_part_figure,
     "learning_curves": learning_curve_figure,
     "training_std": epochs_figure,
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from sureflow.evaluate.bar_parts import MESH, SURROGATE
 from sureflow.evaluate.results import Row
 from sureflow.report.findings import INSIDE, MEAN, OUTSIDE, Findings, region_name
 from sureflow.report.reproductions import TableMaker
@@ -224,6 +225,23 @@ def _quantity(row: Row | None) -> Measured:
     return Measured(100.0 * row["relative_error"], companion=row["coverage90"])
 
 
+def bar_part_table(findings: Findings) -> Table | None:
+    """The surrogate's and the mesh's part of the bars."""
+    rows = []
+    for domain in findings.both:
+        for row in findings.bar_parts(domain):
+            surrogate, mesh = row[SURROGATE], row[MESH]
+            share = mesh**2 / (surrogate**2 + mesh**2) if surrogate or mesh else None
+            name = row["name"].replace("_", " ") + (f" ({row['unit']})" if row["unit"] not in ("", "1") else "")
+            about = (findings.name(row["label"]), findings.domain_name(domain), name)
+            rows.append((*about, Measured(surrogate), Measured(mesh), Measured(share, unit="%")))
+    caption = (
+        "Standard deviations for the surrogate's error against runs on its mesh and for the error of that mesh, averaged over "
+        "the test runs (and the points of a field), and the mesh's share of both variances together."
+    )
+    return Table("bar_parts", caption, ("model", "domain", "of", "surrogate", "mesh", "mesh's share"), tuple(rows))
+
+
 def verdict_table(findings: Findings) -> Table | None:
     """What the models say of the test runs before any of them is computed."""
     kinds = ("inside", "extrapolated", "refused")
@@ -294,6 +312,7 @@ MAKERS: dict[str, TableMaker] = {
     "regions": region_table,
     "quantities": quantity_table,
     "verdicts": verdict_table,
+    "bar_parts": bar_part_table,
     "relative_errors": relative_error_table,
     "selection": selection_table,
 }

@@ -124,6 +124,16 @@ class Entry(Section):
         return values | spec
 
 
+class MeshErrorSettings(Section):
+    """Stores of runs at some of the conditions on a finer mesh, and on a coarser one that tells the order of convergence.
+
+    Calibrated models of the study then carry the error of their mesh, and the report says which part of the bars dominates.
+    """
+
+    finer: Path
+    coarser: Path | None = None
+
+
 class StudySettings(Section):
     """A study in one TOML file.
 
@@ -138,6 +148,7 @@ class StudySettings(Section):
     split: Annotated[Split, SPLITS] = RandomRuns()
     shown: dict[str, float] | None = None
     metrics: str = NoScaling.name  # the scaling of the fields whose errors are measured
+    mesh_error: MeshErrorSettings | None = None
     selection: Selection | None = None
     train: TrainSettings = TrainSettings()
     models: tuple[Entry, ...] = Field(min_length=1)
@@ -189,7 +200,10 @@ class StudySettings(Section):
     def portable(self) -> dict[str, Any]:
         """The same with files by their names alone: results hold nothing of where they were made."""
         values = self.plain()
-        return values | {key: Path(values[key]).name for key in ("campaign", "runs") if key in values}
+        files = {key: Path(values[key]).name for key in ("campaign", "runs") if key in values}
+        if "mesh_error" in values:
+            files["mesh_error"] = {key: Path(path).name for key, path in values["mesh_error"].items()}
+        return values | files
 
     def to_toml(self) -> str:
         """The study with every default written out."""

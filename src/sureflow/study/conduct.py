@@ -3,7 +3,8 @@
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -12,8 +13,7 @@ from typing import Any
 from sureflow.campaign.cluster import local_workers
 from sureflow.campaign.contents import campaign_contents, mesh_of_store
 from sureflow.campaign.lock import Busy, lock_store
-from sureflow.campaign.run import Options, Standing, provenance_path, run_campaign
-from sureflow.data.layout import level_path
+from sureflow.campaign.run import Options, Standing, provenance_path, run_levels, unfollowed
 from sureflow.data.run_store import RunStore
 from sureflow.data.schema import first_difference
 from sureflow.errors import Exists, SureflowError
@@ -44,6 +44,9 @@ def run_study(folder: Path, settings: StudySettings, watch: Audience, *, overwri
         costs = Costs(settings)
         if settings.runs is not None:
             StudyRuns(open_file(settings.runs), settings).require_runs()
+        if settings.mesh_error is not None:
+            require_calibrated(settings)
+            open_file(settings.mesh_error.finer)
         anew = replaces_runs(folder / RUNS, settings, overwrite=overwrite)
         keep_settings(folder, settings, overwrite=overwrite)
         study = Study(folder, settings, watch, costs, *read_provenance(folder))
@@ -61,6 +64,13 @@ def run_study(folder: Path, settings: StudySettings, watch: Audience, *, overwri
         finish(study, data)
         watch.advance(costs.total, "done")
     return folder / REPORT
+
+
+def require_calibrated(settings: StudySettings) -> None:
+    if not any(entry.calibrate and entry.series is None for entry in settings.models):
+        raise SureflowError(
+            "mesh_error is a part of the bars of calibrated models, and the study has none: give a model calibrate = true"
+        )
 
 
 def keep_settings(folder: Path, settings: StudySettings, *, overwrite: bool) -> None:
@@ -141,13 +151,13 @@ def make_runs(study: Study, *, anew: bool) -> Path:
         note = f"runs: {standing.finished} of {standing.total}"
         study.advance("runs", standing.finished / standing.total, note)
 
-    standing = run_campaign(
-        path, campaign, lambda runs: local_workers(min(usable_cores(), runs)), Options(overwrite=anew), watch=show
-    )
-    for level in campaign.levels[1:]:
-        run_campaign(
-            level_path(path, level), campaign.at_level(level), lambda runs: local_workers(min(usable_cores(), runs))
-        )
+    def workers(runs: int) -> contextlib.AbstractContextManager[Executor]:
+        return local_workers(min(usable_cores(), runs))
+
+    def follow(store: Path, level: int) -> contextlib.AbstractContextManager[Callable[[Standing], None]]:
+        return unfollowed(store, level) if level else contextlib.nullcontext(show)
+
+    standing = run_levels(path, campaign, workers, Options(overwrite=anew), follow)[path]
     study.watch.say("runs: unchanged" if standing.found == standing.total else f"runs: {standing.total} made")
     return path
 

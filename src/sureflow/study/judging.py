@@ -12,6 +12,7 @@ import numpy as np
 
 from sureflow.data.labels import mesh_labels
 from sureflow.data.splits import SPLITS
+from sureflow.evaluate.bar_parts import bar_part_rows
 from sureflow.evaluate.evaluation import evaluate, labelled
 from sureflow.evaluate.observed import quantity_rows, verdict_rows
 from sureflow.evaluate.results import Results
@@ -26,6 +27,8 @@ from sureflow.surrogate.learning import settled
 from sureflow.surrogate.model import Surrogate
 
 Found = dict[str, list[dict[str, Any]]]
+
+KINDS = ("rows", "cases", "curves", "histogram", "quantities", "verdicts", "bar_parts")
 
 # What is evaluated of a head besides its total standard deviation: a name for it, and the part that stands alone there.
 FURTHER_UQ = {"evidential": ("evidential-epistemic", EPISTEMIC)}
@@ -90,7 +93,7 @@ def evaluate_model(folder: Path, entry: Entry, data: StudyRuns, advance: Callabl
         kinds.append((f"{entry.label}-{part}", uq, part))
     n_tested = int(np.logical_or.reduce(list(tests.values())).sum()) * len(kinds)
     answers = Answers(surrogate, data.runs.fits_in_memory, lambda done: advance(min(1.0, done / n_tested)))
-    found: Found = {"rows": [], "cases": [], "curves": [], "histogram": [], "quantities": [], "verdicts": []}
+    found: Found = {kind: [] for kind in KINDS}
     for label, uq, part in kinds:
         identity = {"label": label, "model": surrogate.model_name, "uq": uq, **identity_of(entry, data)}
         identity["scaling"] = surrogate.spec.scaling  # which the comparison may have chosen
@@ -99,6 +102,7 @@ def evaluate_model(folder: Path, entry: Entry, data: StudyRuns, advance: Callabl
         if part is None:
             found["quantities"] += labelled(quantity_rows(surrogate, data.runs, tests), **named)
             found["verdicts"] += labelled(verdict_rows(surrogate, data.runs, tests), **named)
+            found["bar_parts"] += labelled(bar_part_rows(surrogate, data.runs, tests), **named)
         if entry.series is not None:
             found["rows"] += labelled(evaluation.rows, **named)
             continue
@@ -149,7 +153,7 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
 
 def collect(folder: Path, data: StudyRuns, scores: list[dict[str, Any]], histories: list[dict[str, Any]]) -> None:
     """results.json and maps.npz of the whole study."""
-    found: Found = {"rows": [], "cases": [], "curves": [], "histogram": [], "quantities": [], "verdicts": []}
+    found: Found = {kind: [] for kind in KINDS}
     settings, runs, split = data.settings, data.runs, data.division
     maps = true_fields(data)
     for entry in settings.models:

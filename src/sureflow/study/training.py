@@ -15,6 +15,7 @@ from sureflow.data.runs import FEWEST_RUNS, Runs
 from sureflow.data.splits import Mask
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
+from sureflow.importers import open_file
 from sureflow.models.contract import EpochReport, ModelSettings, unheard
 from sureflow.models.train_settings import TrainSettings
 from sureflow.study.agenda import Entry, Selection, with_settings
@@ -25,6 +26,7 @@ from sureflow.surrogate.calibrate import CannotCalibrate, calibrate
 from sureflow.surrogate.fit import Listener, make_surrogate
 from sureflow.surrogate.learning import CHECKPOINT, learn, view_of
 from sureflow.surrogate.manifest import MANIFEST
+from sureflow.surrogate.mesh_bars import with_mesh_error
 from sureflow.surrogate.model import Surrogate
 from sureflow.surrogate.specification import Specification
 from sureflow.train.events import jsonl_sink
@@ -52,7 +54,9 @@ def train_model(study: Study, entry: Entry, train: TrainSettings, training: Runs
     name = f"train {entry.label}"
     folder = study.folder / "models" / entry.label
     spec = selected(study, entry, train, training)
+    meshes = other_meshes(study) if entry.calibrate and entry.series is None else []
     inputs = {"training": training.checksum, **plain(spec)} | ({"calibrate": True} if entry.calibrate else {})
+    inputs |= {"mesh_error": [runs.checksum for runs in meshes]} if meshes else {}
 
     def make() -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -61,11 +65,19 @@ def train_model(study: Study, entry: Entry, train: TrainSettings, training: Runs
         surrogate = make_surrogate(training, spec, folder=folder, listener=Listener(epoch=follow))
         if entry.calibrate:
             surrogate = calibrated(study, name, surrogate, training)
+        if meshes:
+            surrogate = with_mesh_error(surrogate, training, *meshes)
         save(surrogate, folder, overwrite=True)
 
     place = f"models/{entry.label}"
     outputs = [f"{place}/{MANIFEST}", f"{place}/{ARRAYS}-*.safetensors"]
     study.stage(Stage(name, inputs, outputs, make, temporary=[f"{place}/{CHECKPOINT}"]))
+
+
+def other_meshes(study: Study) -> list[Runs]:
+    """The runs on a finer mesh and, where they are given, on a coarser one."""
+    given = study.settings.mesh_error
+    return [] if given is None else [open_file(path) for path in (given.finer, given.coarser) if path is not None]
 
 
 def calibrated(study: Study, name: str, surrogate: Surrogate, training: Runs) -> Surrogate:

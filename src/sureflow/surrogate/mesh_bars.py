@@ -1,5 +1,6 @@
 """The mesh's part of the bars: learned for a surrogate from runs on finer meshes, and added to its predictions."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,7 +11,14 @@ from scipy.ndimage import maximum_filter
 from sureflow.data.nesting import refinement, require_nested, restricted
 from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
-from sureflow.metrics.grid_convergence import EXPANSION, SAFETY, grid_convergence, remaining_error
+from sureflow.metrics.grid_convergence import (
+    EXPANSION,
+    HIGHEST_ORDER,
+    LOWEST_ORDER,
+    SAFETY,
+    grid_convergence,
+    remaining_error,
+)
 from sureflow.physics.regions import DISTURBED, flow_regions
 from sureflow.surrogate.matching import matched
 from sureflow.surrogate.model import Surrogate
@@ -151,7 +159,8 @@ def _quantities(levels: list[Runs], factor: int) -> tuple[tuple[str, ...], Float
     """Relative standard uncertainties of the numbers that all levels keep.
 
     With three meshes by the grid convergence index over its expansion factor (V&V 20), at the mesh of the model; with two by
-    the same rule at the order 1.
+    the same rule at the order 1. Where the three values oscillate, as shocks do that move about within a cell, there is no limit
+    to extrapolate to: the errors of the meshes are then taken as independent and proportional to their cells.
     """
     kept = [{number.name: column for column, number in enumerate(level.header.numbers)} for level in levels]
     names = tuple(name for name in kept[0] if all(name in one for one in kept))
@@ -162,16 +171,21 @@ def _quantities(levels: list[Runs], factor: int) -> tuple[tuple[str, ...], Float
     found = np.zeros(values[0].shape)
     for pair, quantity in np.ndindex(found.shape):
         ours, fine, *coarse = (float(level[pair, quantity]) for level in values)
-        order = _held_order(fine, ours, coarse[0], factor) if coarse else 1.0
-        error = (fine - ours) * float(remaining_error(order, factor))
+        error = (fine - ours) * (
+            _whole(fine, ours, coarse[0], factor) if coarse else float(remaining_error(1.0, factor))
+        )
         found[pair, quantity] = SAFETY * abs(error / ours) / EXPANSION if ours else 0.0
     told = np.asarray(np.isfinite(found).all(axis=0))
     return tuple(name for name, good in zip(names, told.tolist(), strict=True) if good), found[:, told]
 
 
-def _held_order(fine: float, ours: float, coarse: float, factor: int) -> float:
+def _whole(fine: float, ours: float, coarse: float, factor: int) -> float:
+    """The error of our mesh over its difference to the finer one."""
     found = grid_convergence(fine, ours, coarse, factor, factor)
-    return 1.0 if found.oscillates or not np.isfinite(found.order) else float(np.clip(found.order, 1.0, 2.0))
+    if found.oscillates:
+        return 1.0 / math.hypot(1.0, 1.0 / factor)
+    order = found.order if math.isfinite(found.order) else LOWEST_ORDER
+    return float(remaining_error(min(max(order, LOWEST_ORDER), HIGHEST_ORDER), factor))
 
 
 def _numbers(runs: Runs) -> Float[np.ndarray, "case number"]:

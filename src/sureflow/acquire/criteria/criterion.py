@@ -61,13 +61,13 @@ class Task:
         return self.belief
 
     @cached_property
-    def metric(self) -> Float[np.ndarray, " parameter"]:
+    def metric(self) -> Float[np.ndarray, "parameter mixed"]:
         """What inputs are multiplied with before distances are taken: learned where the model learns it."""
-        return self.belief.metric if self.belief is not None else np.ones(self.inputs.shape[1])
+        return self.belief.metric if self.belief is not None else np.eye(self.inputs.shape[1])
 
     def distance(self, one: Conditions, other: Conditions) -> Float[np.ndarray, "one other"]:
         """Between conditions as the model sees them, in its metric."""
-        return cdist(one * self.metric, other * self.metric)
+        return cdist(one @ self.metric, other @ self.metric)
 
 
 class Gains(ABC):

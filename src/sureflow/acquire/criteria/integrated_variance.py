@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
 from sureflow.acquire.criteria.criterion import CRITERIA, Conditions, Criterion, Gains, Task, Values
 from sureflow.models.belief import Process
@@ -54,14 +54,22 @@ class _Part:
             covariance.append(process.kernel(some, uses) - left[-1] @ known)
         self.left, self.covariance = np.concatenate(left), np.concatenate(covariance)
         self.removed = np.square(self.covariance) @ self.weight
-        self.variance = process.remaining(inputs, self.left)
+        self.variance, self.use_variance = process.remaining(inputs, self.left), process.variance(uses)
         self.floor = NOTHING * float(self.variance.max(initial=0.0))
         self.rows, self.use_rows = np.empty((len(inputs), 0)), np.empty((len(uses), 0))
 
     def gain(self) -> Values:
-        seen = self.variance + self.process.noise
-        matters = self.told & (self.variance > self.floor)
-        return np.divide(self.removed, seen, out=np.zeros_like(seen), where=matters)
+        return self.removed * self._precision(slice(None))
+
+    def removed_at_uses(self, some: slice) -> Float[np.ndarray, "some use"]:
+        """What some of the candidates would remove of the variance at every use, times its weight."""
+        covariance = self.covariance[some] - self.rows[some] @ self.use_rows.T
+        return self.weight * np.square(covariance) * self._precision(some)[:, None]
+
+    def _precision(self, some: slice) -> Float[np.ndarray, " some"]:
+        """One over the variance with which runs there are seen; zero where they tell nothing."""
+        seen, matters = self.variance[some] + self.process.noise, self.told[some] & (self.variance[some] > self.floor)
+        return np.divide(1.0, seen, out=np.zeros_like(seen), where=matters)
 
     def take(self, candidate: int) -> None:
         """Condition on a run there, if it tells this process."""
@@ -77,6 +85,7 @@ class _Part:
         along = self.covariance @ weighted - self.rows @ (self.use_rows.T @ weighted)
         self.removed = np.maximum(self.removed - 2.0 * row * along + row**2 * float(use_row @ weighted), 0.0)
         self.variance = np.maximum(self.variance - row**2, 0.0)
+        self.use_variance = np.maximum(self.use_variance - use_row**2, 0.0)
         self.rows, self.use_rows = np.column_stack([self.rows, row]), np.column_stack([self.use_rows, use_row])
 
 

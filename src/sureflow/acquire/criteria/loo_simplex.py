@@ -34,7 +34,7 @@ class Simplices(Gains):
     """The candidate nearest to the barycenter of each simplex, with what that simplex counts; others count nothing."""
 
     def __init__(self, task: Task, errors: np.ndarray):
-        used = task.metric > 0
+        used = task.metric.any(axis=1)
         runs, candidates = task.run_inputs[:, used], task.inputs[:, used]
         if runs.shape[1] > MOST_PARAMETERS:
             raise SureflowError(
