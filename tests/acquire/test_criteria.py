@@ -6,7 +6,7 @@ import pytest
 import layers
 import sureflow as sf
 import synthetic
-from sureflow.acquire.criteria import CRITERIA, IntegratedVariance, Task
+from sureflow.acquire.criteria import CRITERIA, IntegratedBar, IntegratedVariance, Task
 from sureflow.acquire.proposals import greedy, read_criterion
 from sureflow.data.normalize import normalized_fields
 from sureflow.models import AlignedSettings, InterpolationSettings, ShockAlignedSettings
@@ -55,13 +55,14 @@ def test_variances_after_taking_candidates_are_those_of_a_model_with_these_runs(
         assert part.removed[left] == pytest.approx(removed[left], rel=1e-3, abs=1e-5 * removed.max())
 
 
-def test_a_greedy_batch_is_the_sequence_of_single_choices(task):
-    batch, gains, _ = greedy(IntegratedVariance(), task, 5)
-    state, single = IntegratedVariance().begin(task), []
+@pytest.mark.parametrize("criterion", [IntegratedVariance(), IntegratedBar()], ids=lambda one: one.name)
+def test_a_greedy_batch_is_the_sequence_of_single_choices(task, criterion):
+    batch, gains, _ = greedy(criterion, task, 5)
+    state, single = criterion.begin(task), []
     for _ in range(5):
         values = state.values()
         single.append(int(values.argmax()))
-        state = IntegratedVariance().begin(task)
+        state = criterion.begin(task)
         for candidate in single:
             state.take(candidate)
     assert batch == single
@@ -80,6 +81,30 @@ def test_the_gain_is_the_fall_of_the_integrated_variance(task):
         totals.append(integrated(state, taken))
         assert totals[-2] - totals[-1] == pytest.approx(expected, rel=1e-6, abs=1e-12 * totals[0])
     assert (np.diff(totals) < 0).all()
+
+
+@pytest.mark.parametrize("power", [0.25, 0.5, 0.8])
+def test_the_gain_of_a_bar_is_the_fall_of_the_mean_bar(task, power):
+    state = IntegratedBar(power).begin(task)
+    totals, taken = [mean_bar(state)], []
+    for _ in range(4):
+        best = int(state.values().argmax())
+        expected = state.values()[best]
+        state.take(best)
+        taken.append(best)
+        totals.append(mean_bar(state))
+        assert totals[-2] - totals[-1] == pytest.approx(expected, rel=1e-6, abs=1e-12 * totals[0])
+    assert (np.diff(totals) < 0).all()
+    refitted, own = with_runs_at(task, task.inputs[taken]), task.belief.processes
+    for part in state.parts:
+        expected = refitted[own.index(part.process)].variance(state.uses)
+        assert part.use_variance == pytest.approx(expected, abs=1e-6 * part.process.variance(state.uses).max())
+
+
+def mean_bar(state):
+    """The power mean over the uses, from the variances themselves."""
+    variance = sum(part.process.size(state.uses) * part.use_variance for part in state.parts)
+    return float((variance**state.power).mean() ** (0.5 / state.power))
 
 
 def integrated(state, taken):
@@ -113,6 +138,7 @@ def test_errors_are_those_of_a_model_without_the_run(task):
 
 def test_registered_names():
     assert sorted(CRITERIA) == [
+        "integrated-bar",
         "integrated-variance",
         "largest-bar",
         "loo-distance",

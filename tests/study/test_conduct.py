@@ -34,7 +34,12 @@ def mesh_study(folder, **more):
     told = {"finer": str(folder / "fine.zarr"), "coarser": str(folder / "coarse.zarr")}
     model = {"label": "interpolation", "model": {"name": "interpolation"}, "calibrate": True}
     return StudySettings.model_validate(
-        {"runs": str(folder / "runs.zarr"), "mesh_error": told, "models": [model | more]}
+        {
+            "runs": str(folder / "runs.zarr"),
+            "split": {"kind": "random", "test_runs": 5},
+            "mesh_error": told,
+            "models": [model | more],
+        }
     )
 
 

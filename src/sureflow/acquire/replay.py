@@ -34,7 +34,8 @@ IN_DOMAIN = "in_domain"  # the test runs of a split that measure errors
 
 RANDOM, HALTON, SOBOL, LATIN = "random", "halton", "sobol", "latin-hypercube"
 DESIGNS = (RANDOM, HALTON, SOBOL, LATIN)
-USES = 256
+USES = 1024  # conditions over which criteria average, at most
+MOST_OWN = 256  # conditions at which a model is asked for its own error, about
 LATIN_TRIALS = 20
 
 
@@ -47,7 +48,14 @@ class ReplaySettings:
     runs. Errors are measured at `points` points of the fields, evenly spaced; at all of them where the model needs its mesh.
     """
 
-    ways: tuple[str, ...] = (*DESIGNS, "space-filling", "integrated-variance", "loo-distance", "loo-simplex")
+    ways: tuple[str, ...] = (
+        *DESIGNS,
+        "space-filling",
+        "integrated-bar",
+        "integrated-variance",
+        "loo-distance",
+        "loo-simplex",
+    )
     model: Any = "interpolation"
     scaling: str = "auto"
     starts: PositiveInt = 20
@@ -71,8 +79,8 @@ class ReplaySettings:
 class Trace:
     """One way of choosing from one start: errors against the number of runs.
 
-    `error` is the mean absolute error of the runs held back, in standard deviations of the fields of all runs; `own` is what
-    the model itself expects, from the chosen runs left out one at a time.
+    `error` is the mean absolute error of the runs held back, in standard deviations of the fields of all runs; `own` is the mean
+    bar that the model itself expects where runs can be chosen, from the chosen ones left out one at a time: its median.
     """
 
     way: str
@@ -122,12 +130,13 @@ class Replay:
     def trace(self, way: str, start: int) -> Trace:
         """Reveal runs as one way of choosing asks for them."""
         pool, test = (self.runs.select(mask) for mask in _divided(self.runs, self.settings, start))
-        judge = _Judge(test, Standard.of_fields(self.runs))
+        unit = Standard.of_fields(self.runs)
+        judge, everywhere = _Judge(test, unit), pool.parameters[:: max(1, len(pool) // MOST_OWN)]
         sizes, errors, own = [], [], []
         for chosen, surrogate in self._steps(way, start, pool):
             sizes.append(len(chosen))
             errors.append(judge(surrogate))
-            own.append(expected_error(surrogate, pool.parameters))
+            own.append(expected_error(surrogate, everywhere, unit))
         return Trace(way, start, tuple(sizes), tuple(errors), tuple(own))
 
     def _steps(self, way: str, start: int, pool: Runs) -> Iterator[tuple[Chosen, Surrogate]]:
@@ -160,17 +169,14 @@ class Replay:
         return Surrogate.of(runs, fit_predictor(runs, self.spec))
 
 
-def expected_error(surrogate: Surrogate, conditions: Conditions) -> float:
-    """Root mean square error that leaving runs out tells a model to expect at conditions, on average, in its units.
+def expected_error(surrogate: Surrogate, conditions: Conditions, unit: Standard) -> float:
+    """The mean bar of a field, in the unit of errors: what leaving runs out tells a model to expect at conditions.
 
-    Not the mean of the left-out errors: where runs lie close together, they predict each other well.
+    Not the mean of the left-out errors: where runs lie close together, they predict each other well. And the median over the
+    conditions: in a few corners far from all runs, bars are as large as all others together.
     """
-    belief = surrogate.predictor.fitted.belief()
-    if belief is None:
-        return float("nan")
-    predictor = surrogate.predictor
-    inputs = predictor.normalizer.inputs.forward(predictor.scaling.inputs(conditions))
-    return float(np.sqrt(belief.variance(inputs)).mean())
+    std = surrogate.predictor(conditions).std
+    return float("nan") if std is None else float(np.median((np.asarray(std) / unit.std[:, None]).mean(axis=(1, 2))))
 
 
 def thin(runs: Runs, points: int) -> Runs:

@@ -5,7 +5,7 @@ Every function returns a matplotlib `Figure` of its own: no state is shared, and
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -37,13 +37,14 @@ PARAMETER_LABELS = {"mach": "Mach number", "altitude_km": "altitude (km)"}
 SYMBOLS = {"u1": "$u_1$", "u2": "$u_2$", "rho": "$\\rho$"}
 
 
-def decimal_powers(axis: Axes) -> None:
+def decimal_powers(axis: Axes, which: Literal["x", "y"] = "y") -> None:
     """A logarithmic scale of values that people read as they write them: 0.002, 0.005, 0.01."""
-    axis.set_yscale("log")
-    axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axis.yaxis.set_minor_formatter(NullFormatter())
-    axis.grid(axis="y", color="0.92", linewidth=0.6)
+    axis.set(**{f"{which}scale": "log"})
+    scale = axis.xaxis if which == "x" else axis.yaxis
+    scale.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    scale.set_major_formatter(StrMethodFormatter("{x:g}"))
+    scale.set_minor_formatter(NullFormatter())
+    axis.grid(axis=which, color="0.92", linewidth=0.6)
     axis.set_axisbelow(True)
 
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 from sureflow.evaluate.bar_parts import MESH, SURROGATE
-from sureflow.report.figures import BLUE, GREEN, ORANGE, RED, STYLE, symbol
+from sureflow.report.figures import BLUE, GREEN, ORANGE, RED, STYLE, decimal_powers, symbol
 from sureflow.report.findings import MEAN, OUTSIDE, Findings
 from sureflow.report.model_styles import MARKERS, color, line
 from sureflow.report.planes import coverage_plane_figure, error_plane_figure
@@ -157,11 +157,10 @@ def bar_part_figure(findings: Findings) -> Figure | None:
             places = [names.index(name) for name in known]
             axis.plot([*known.values()], places, marker, color=shade, markersize=6, label=findings.domain_name(domain))
         axis.axvline(1.0, color="0.3", linewidth=0.9)
-        axis.set_xscale("log")
+        decimal_powers(axis, "x")
         axis.set_yticks(range(len(names)), [name.replace("_", " ") for name in names])
         axis.set_ylim(len(names) - 0.5, -0.5)
-        axis.grid(color="0.92", linewidth=0.6)
-        axis.set_axisbelow(True)
+        axis.grid(axis="y", color="0.92", linewidth=0.6)
         axis.set_xlabel("error of the mesh over error of the surrogate (standard deviations)")
         low, high = axis.get_xlim()
         axis.set_xlim(min(low, 0.5), max(high, 2.0))
