@@ -181,9 +181,10 @@ def greedy(
     left = np.ones(len(task.candidates), bool)
     chosen: list[int] = []
     gains: list[float] = []
-    before = state.values().copy()
+    gain = before = state.values().copy()
     for _ in range(min(count, len(left))):
-        values = np.where(left, state.values() if cost is None else state.values() / cost, -np.inf)
+        gain = state.values() if chosen else gain
+        values = np.where(left, gain if cost is None else gain / cost, -np.inf)
         best = int(values.argmax())
         chosen.append(best)
         gains.append(float(values[best]))

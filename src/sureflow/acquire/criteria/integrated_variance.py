@@ -14,7 +14,7 @@ SHARE, MOST_PROCESSES = 0.99, 3
 # Covariances between candidates and uses that are held at once, of all processes together.
 MOST_COVARIANCES = 16_000_000
 # Candidates whose covariances are computed together: few enough to stay in the processor's cache.
-AT_ONCE = 1 << 11
+AT_ONCE = 1 << 9
 # A variance below this share of the largest is rounding: the candidate is a run already.
 NOTHING = 1e-10
 
@@ -47,12 +47,11 @@ class _Part:
         self.process, self.inputs, self.told = process, inputs, told
         self.weight = process.size(uses) / len(uses)
         known = process.turn(process.left(uses)).T
-        left, covariance = [], []
+        self.left, self.covariance = np.empty((len(inputs), len(known))), np.empty((len(inputs), len(uses)))
         for start in range(0, len(inputs), AT_ONCE):
-            some = inputs[start : start + AT_ONCE]
-            left.append(process.left(some))
-            covariance.append(process.kernel(some, uses) - left[-1] @ known)
-        self.left, self.covariance = np.concatenate(left), np.concatenate(covariance)
+            some = slice(start, start + AT_ONCE)
+            self.left[some] = process.left(inputs[some])
+            np.subtract(process.kernel(inputs[some], uses), self.left[some] @ known, out=self.covariance[some])
         self.removed = np.square(self.covariance) @ self.weight
         self.variance, self.use_variance = process.remaining(inputs, self.left), process.variance(uses)
         self.floor = NOTHING * float(self.variance.max(initial=0.0))
