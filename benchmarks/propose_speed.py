@@ -21,9 +21,9 @@ MODELS = {
     "interpolation": {"name": "interpolation", "scales": "learned"},
     "pod-gp": "pod-gp",
     "aligned": "aligned",
-    "shock-aligned": "shock-aligned",  # the default with these runs
+    "body-aligned": "body-aligned",  # the default with these runs
 }
-SCALING = {"aligned": "similarity", "shock-aligned": "similarity"}
+SCALING = {"aligned": "similarity", "body-aligned": "similarity"}
 
 
 def main() -> None:

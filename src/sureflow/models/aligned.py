@@ -153,7 +153,7 @@ class Aligned(FittedModel):
         return drawn_fields(self._mean(inputs), power, close, self.residuals, count, rng)
 
     def belief(self) -> Belief:
-        """That of `Interpolation`; it does not see the wall layer, which only moves the runs."""
+        """That of `Interpolation`, with the mixture of all fields, not that of every region; wall layers only move the runs."""
         metric = np.diag(self.scales)[:, self.scales > 0] @ self.mixture
         return interpolated(KERNEL, metric, self.nodes, self.inverse, self.residuals)
 
