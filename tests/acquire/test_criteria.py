@@ -86,7 +86,9 @@ def test_the_gain_is_the_fall_of_the_integrated_variance(task):
 @pytest.mark.parametrize("power", [0.25, 0.5, 0.8])
 def test_the_gain_of_a_bar_is_the_fall_of_the_mean_bar(task, power):
     state = IntegratedBar(power).begin(task)
+    every = sum(process.size(state.uses) * process.variance(state.uses) for process in task.belief.processes)
     totals, taken = [mean_bar(state)], []
+    assert totals[0] == pytest.approx(float((every**power).mean() ** (0.5 / power)))
     for _ in range(4):
         best = int(state.values().argmax())
         expected = state.values()[best]
@@ -103,7 +105,7 @@ def test_the_gain_of_a_bar_is_the_fall_of_the_mean_bar(task, power):
 
 def mean_bar(state):
     """The power mean over the uses, from the variances themselves."""
-    variance = sum(part.process.size(state.uses) * part.use_variance for part in state.parts)
+    variance = state.rest + sum(part.process.size(state.uses) * part.use_variance for part in state.parts)
     return float((variance**state.power).mean() ** (0.5 / state.power))
 
 

@@ -49,7 +49,7 @@ def test_the_sentence_names_the_larger_part():
         {"name": "u2", "surrogate": 0.0, "mesh": 0.0},
     ]
     assert larger_part(rows) == (
-        "The error of the mesh is the larger part of the bars of u1 (12 times), rho (all of it). "
-        "The surrogate's own error is the larger part of the bars of T (2 times)."
+        "The error of the mesh is the larger part of the bars of u1 (12 times the other), rho (all of it). "
+        "The surrogate's own error is the larger part of the bars of T (2.0 times the other)."
     )
     assert larger_part([]) == ""

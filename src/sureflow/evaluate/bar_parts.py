@@ -77,7 +77,7 @@ def _parts(
 
 
 def larger_part(rows: Sequence[Row]) -> str:
-    """'The error of the mesh is the larger part of the bars of u1 and T (3.1 and 12 times the surrogate's), ...'."""
+    """'The error of the mesh is the larger part of the bars of u1 (3.1 times the other), T (12 times the other). ...'."""
     sentences = []
     for part, other, words in (
         (MESH, SURROGATE, "The error of the mesh"),
@@ -92,4 +92,6 @@ def larger_part(rows: Sequence[Row]) -> str:
 
 
 def _times(ratio: float) -> str:
-    return f"{ratio:.2g} times" if np.isfinite(ratio) else "all of it"
+    if not np.isfinite(ratio):
+        return "all of it"
+    return f"{ratio:.{0 if ratio >= 10 else 1}f} times the other"

@@ -46,7 +46,8 @@ def run_study(folder: Path, settings: StudySettings, watch: Audience, *, overwri
             StudyRuns(open_file(settings.runs), settings).require_runs()
         if settings.mesh_error is not None:
             require_calibrated(settings)
-            open_file(settings.mesh_error.finer)
+            for store in filter(None, (settings.mesh_error.finer, settings.mesh_error.coarser)):
+                open_file(store)
         anew = replaces_runs(folder / RUNS, settings, overwrite=overwrite)
         keep_settings(folder, settings, overwrite=overwrite)
         study = Study(folder, settings, watch, costs, *read_provenance(folder))

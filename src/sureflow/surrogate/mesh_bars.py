@@ -168,20 +168,21 @@ def _quantities(levels: list[Runs], factor: int) -> tuple[tuple[str, ...], Float
         np.stack([_numbers(level)[:, one[name]] for name in names], axis=1)
         for level, one in zip(levels, kept, strict=True)
     ]
+    factors = (factor, refinement(levels[2], levels[0])) if len(levels) > 2 else (factor,)
     found = np.zeros(values[0].shape)
     for pair, quantity in np.ndindex(found.shape):
         ours, fine, *coarse = (float(level[pair, quantity]) for level in values)
         error = (fine - ours) * (
-            _whole(fine, ours, coarse[0], factor) if coarse else float(remaining_error(1.0, factor))
+            _whole(fine, ours, coarse[0], *factors) if coarse else float(remaining_error(1.0, factor))
         )
         found[pair, quantity] = SAFETY * abs(error / ours) / EXPANSION if ours else 0.0
     told = np.asarray(np.isfinite(found).all(axis=0))
     return tuple(name for name, good in zip(names, told.tolist(), strict=True) if good), found[:, told]
 
 
-def _whole(fine: float, ours: float, coarse: float, factor: int) -> float:
+def _whole(fine: float, ours: float, coarse: float, factor: int, coarse_factor: int) -> float:
     """The error of our mesh over its difference to the finer one."""
-    found = grid_convergence(fine, ours, coarse, factor, factor)
+    found = grid_convergence(fine, ours, coarse, factor, coarse_factor)
     if found.oscillates:
         return 1.0 / math.hypot(1.0, 1.0 / factor)
     order = found.order if math.isfinite(found.order) else LOWEST_ORDER

@@ -24,7 +24,7 @@ class IntegratedBar(Criterion):
 
     name: ClassVar[str] = "integrated-bar"
     knows_levels: ClassVar[bool] = True
-    meaning: ClassVar[str] = "by how much the run lowers the bars in the region of use, on average, in normalized units"
+    meaning: ClassVar[str] = "by how much the run lowers a mean of the bars in the region of use, in normalized units"
     power: float = Field(default=0.25, gt=0, le=1)
 
     def begin(self, task: Task) -> "BarReductions":
@@ -37,9 +37,15 @@ class BarReductions(Reductions):
     def __init__(self, task: Task, processes: tuple[Process, ...], power: float):
         super().__init__(task, processes)
         self.power = power
+        counted = [part.process for part in self.parts]
+        others = (process for process in processes if process not in counted)
+        # What runs would remove of processes that hardly matter is not counted, but their variance is a part of the bars.
+        self.rest = sum(
+            (process.size(self.uses) * process.variance(self.uses) for process in others), np.zeros(len(self.uses))
+        )
 
     def values(self) -> Values:
-        variance = len(self.uses) * sum(part.weight * part.use_variance for part in self.parts)
+        variance = self.rest + len(self.uses) * sum(part.weight * part.use_variance for part in self.parts)
         found = np.empty(len(self.inputs))
         for start in range(0, len(found), AT_ONCE):
             some = slice(start, start + AT_ONCE)
