@@ -5,11 +5,14 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, Matern
 
+import layers
+import sureflow as sf
 import synthetic
 from sureflow.data.header import Variable
 from sureflow.data.runs import Runs
 from sureflow.models import InterpolationSettings
 from sureflow.models.pod_gp import WIDE
+from sureflow.models.warps import COLUMNS
 from sureflow.surrogate.artifact import load
 from sureflow.surrogate.fit import fit
 from sureflow.surrogate.learning import learn
@@ -151,3 +154,14 @@ def test_what_our_solver_says_of_its_mesh_and_of_the_condition_is_not_learned(ma
     found = fit(runs, "interpolation", calibrate=False).numbers
     assert found is not None
     assert set(found.facts()) == learned
+
+
+def test_processes_of_a_model_know_its_parameters_and_its_layer_alone():
+    """So that those that were stored before models were told more of their lines can be asked."""
+    model = sf.fit(layers.runs(), "aligned", scaling="similarity", calibrate=False)
+    conditions = layers.runs().parameters[:3]
+    told = model.predictor.inputs(conditions)
+    found = model.number_space.inputs("model", conditions)
+    count = len(model.predictor.normalizer.inputs.mean)
+    assert told.shape[1] > found.shape[1] == count + COLUMNS
+    np.testing.assert_array_equal(found, np.column_stack([told[:, :count], told[:, -COLUMNS:]]))

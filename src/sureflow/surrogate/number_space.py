@@ -12,6 +12,7 @@ from sureflow.data.header import Header
 from sureflow.data.normalize import Standard
 from sureflow.data.scaling import FreestreamScaling, Scaling, SimilarityScaling
 from sureflow.data.similarity import Similarity
+from sureflow.models.warps import COLUMNS
 from sureflow.surrogate.observe import Observer
 from sureflow.surrogate.predictor import Conditions, Predictor
 from sureflow.uq.domain import TrainingDomain
@@ -36,8 +37,13 @@ class NumberSpace:
     def inputs(self, kind: InputKind, conditions: Conditions) -> Float[np.ndarray, "case input"]:
         """What the processes are given of conditions."""
         if kind not in self.scalings:
-            return self.predictor.inputs(conditions)
+            return self._of_the_model(conditions)
         return self._standards[kind].forward(self.scalings[kind].inputs(np.asarray(conditions, float)))
+
+    def _of_the_model(self, conditions: Conditions) -> Float[np.ndarray, "case input"]:
+        """What the model is given; of what it is told of lines no more than its layer, which is what stored processes know."""
+        inputs, parameters = self.predictor.inputs(conditions), len(self.predictor.normalizer.inputs.mean)
+        return np.column_stack([inputs[:, :parameters], inputs[:, parameters:][:, -COLUMNS:]])
 
     def all_inputs(
         self, conditions: Conditions, kinds: Iterable[InputKind] | None = None
