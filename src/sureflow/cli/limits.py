@@ -23,6 +23,7 @@ PER_CORE = {"jax": 50 << 20}  # it starts threads, for each core some
 # How a process ends that gets no memory and cannot say so; the kernel kills where a container's limit is met.
 WORDLESS = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGTRAP, signal.SIGKILL)
 OPENBLAS_GAVE_UP = 1  # the exit code with which OpenBLAS ends a process that gets no memory; Python is not asked
+PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def limit() -> int | None:
@@ -61,21 +62,21 @@ def watched() -> None:
         return
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # every thread of it reserves memory of its own
     sys.meta_path.insert(0, MemoryGuard(most))
-    child = 0
-
-    def pass_on(number: int, frame: FrameType | None) -> None:
-        if child:
-            os.kill(child, number)
-
-    before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     ended, end = os.pipe()
     os.set_blocking(ended, False)
+    signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)  # they wait until there is somebody to pass them on to
     child = os.fork()
     if child == 0:
         atexit.register(os.write, end, b"by itself")
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
         return
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        os.kill(child, number)
+
+    for number in PASSED_ON:
+        signal.signal(number, pass_on)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if -code in WORDLESS or (code == OPENBLAS_GAVE_UP and not _anything(ended)):
         print(f"sureflow: {one_line(memory_sentence())}", file=sys.stderr, flush=True)
