@@ -71,9 +71,8 @@ Made by
     python benchmarks/reference.py methods/ --preset methods
 
 on the 441 runs of the [reference study](../study/README.md), with its split. The paper's networks were trained for fewer epochs
-than there, as the preset says. What is judged here is a part of the preset: neural processes, dropout,
-ensembles of the paper's network and five evidential ones have been trained, but not evaluated yet. `study.toml` has all
-settings, `provenance.json` times and versions. When to use which model: [learning](../learning.md).
+than there, as the preset says. `study.toml` has all settings, `provenance.json` times and versions. When to use which
+model: [learning](../learning.md).
 """,
 }
 DOCS = {"paper": "study", "nearest": "nearest", "methods": "methods"}

@@ -16,6 +16,7 @@ from printed_blocks import INSTEAD, NOT_RUN, PAGES, PYTHON_INSTEAD, PYTHON_NOT_R
 from sureflow.campaign.campaign import Campaign
 from sureflow.cli import app, main
 from sureflow.importers.import_settings import ImportSettings
+from sureflow.study.agenda import MeshErrorSettings
 from sureflow.validation import validated
 
 BLOCKS = {f"{block.page}:{block.line}": block for page in PAGES for block in blocks(page)}
@@ -23,7 +24,11 @@ LINES = sorted({line for block in BLOCKS.values() if kind(block) == "shell" for 
 STUDY = (
     'runs = "runs.zarr"\n[split]\nkind = "random"\ntest_runs = 3\n[[models]]\nlabel = "i"\nmodel = "interpolation"\n'
 )
-VALIDATED = {"conditions": Campaign.from_dict, "source": lambda given, name: validated(ImportSettings, given, name)}
+VALIDATED = {
+    "conditions": Campaign.from_dict,
+    "source": lambda given, name: validated(ImportSettings, given, name),
+    "mesh_error": lambda given, name: validated(MeshErrorSettings, given["mesh_error"], name),
+}
 
 
 @pytest.mark.parametrize("line", [line for line in LINES if line.startswith("sureflow ")])

@@ -23,6 +23,7 @@ HEADINGS = [
     "The paper's claims",
     "Where the error is",
     "Calibration",
+    "Error of the mesh",
     "Leaderboard",
     "Learning curves",
     "Training",
