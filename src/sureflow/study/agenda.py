@@ -200,7 +200,7 @@ class StudySettings(Section):
     def portable(self) -> dict[str, Any]:
         """The same with files by their names alone: results hold nothing of where they were made."""
         values = self.plain()
-        files = {key: Path(values[key]).name for key in ("campaign", "runs") if key in values}
+        files: dict[str, Any] = {key: Path(values[key]).name for key in ("campaign", "runs") if key in values}
         if "mesh_error" in values:
             files["mesh_error"] = {key: Path(path).name for key, path in values["mesh_error"].items()}
         return values | files
