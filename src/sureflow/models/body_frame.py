@@ -15,17 +15,16 @@ from sureflow.models.contract import LayerView, View
 from sureflow.models.products import product
 from sureflow.models.shock_frame import (
     FINENESS,
-    HOTTER,
     LAYER,
     LEAST_GAP,
-    SHOCK,
     _levels,
     _shock_rows,
     _with_wall,
     between,
+    fields_of_frame,
     places_of_rows,
 )
-from sureflow.models.warps import fields_of_layer, monotone, told_of_lines
+from sureflow.models.warps import monotone, told_of_lines
 
 FINENESS_ALONG = 2  # stations of the frame a line, where the wall turns on other lines from run to run; else 1
 # From which share of the way to the shock on runs are combined as they are alike there.
@@ -200,27 +199,11 @@ class BodyFrame:
         asked: Told,
     ) -> Fields:
         """From the frame to the mesh."""
-        n_rows, n_variables = self._n_rows, len(self.zero)
         if self._fineness_along > 1:
             back = _taken(places_of_rows(self._lines(asked)[:, None], self._n_lines)[:, 0], len(shock))
             values, shock = values @ back.T, back @ shock
-        rows = _at_places(values, places_of_rows(self._rows(asked, shock), n_rows))
-        found, layer = rows[:, :n_variables], rows[:, :n_variables].copy()
-        wall, hot = asked[-2:]
-        cold = self._cold(wall, hot)
-        layer[:, self.columns[0]] = rows[:, n_variables]
-        layer[:, self.columns[1]] = cold * (hot - wall) * rows[:, -2] + (1.0 - cold) * rows[:, -1]
-        layer = fields_of_layer(layer, self.columns, self.zero, wall, wall + 1.0)
-        way = np.clip((np.arange(n_rows)[:, None] / np.maximum(shock, 1.0) - LAYER) / (SHOCK - LAYER), 0.0, 1.0)
-        share = (1.0 - way**2 * (3.0 - 2.0 * way))[:, None]
-        return (share * layer + (1.0 - share) * found).swapaxes(0, 1).reshape(n_variables, -1)
-
-    def _cold(self, wall: float, hot: float) -> float:
-        """1 for walls as cold as those of the runs, in shares of T_0, and 0 for much hotter ones."""
-        zero = self.zero[self.columns[1]]
-        way = ((wall - zero) / (hot - zero) - self._hottest) / HOTTER
-        way = float(np.clip(way, 0.0, 1.0))
-        return 1.0 - way**2 * (3.0 - 2.0 * way)
+        rows = _at_places(values, places_of_rows(self._rows(asked, shock), self._n_rows))
+        return fields_of_frame(rows, shock, asked[-2:], self.columns, self.zero, self._hottest)
 
     @cached_property
     def _hottest(self) -> float:

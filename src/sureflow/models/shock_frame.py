@@ -107,25 +107,10 @@ class ShockFrame:
         asked: Float[np.ndarray, " column"],
     ) -> Fields:
         """From the frame to the mesh."""
-        n_rows, n_variables = (len(values) - 1) // FINENESS, len(self.zero)
+        n_rows = (len(values) - 1) // FINENESS
         places = places_of_rows(self._rows(asked[:-2], shock), n_rows)
         rows = between(values, np.arange(len(values), dtype=float), places)
-        found, layer = rows[:, :n_variables], rows[:, :n_variables].copy()
-        wall, hot = asked[-2:]
-        cold = self._cold(wall, hot)
-        layer[:, self.columns[0]] = rows[:, n_variables]
-        layer[:, self.columns[1]] = cold * (hot - wall) * rows[:, -2] + (1.0 - cold) * rows[:, -1]
-        layer = fields_of_layer(layer, self.columns, self.zero, wall, wall + 1.0)
-        way = np.clip((np.arange(n_rows)[:, None] / np.maximum(shock, 1.0) - LAYER) / (SHOCK - LAYER), 0.0, 1.0)
-        share = (1.0 - way**2 * (3.0 - 2.0 * way))[:, None]
-        return (share * layer + (1.0 - share) * found).swapaxes(0, 1).reshape(n_variables, -1)
-
-    def _cold(self, wall: float, hot: float) -> float:
-        """1 for walls as cold as those of the runs, in shares of T_0, and 0 for much hotter ones."""
-        zero = self.zero[self.columns[1]]
-        way = ((wall - zero) / (hot - zero) - self.hottest) / HOTTER
-        way = float(np.clip(way, 0.0, 1.0))
-        return 1.0 - way**2 * (3.0 - 2.0 * way)
+        return fields_of_frame(rows, shock, asked[-2:], self.columns, self.zero, self.hottest)
 
     @cached_property
     def hottest(self) -> float:
@@ -193,6 +178,36 @@ def places_of_rows(rows: Float[np.ndarray, "place line"], n_rows: int) -> Float[
 def _with_wall(n_rows: int) -> Float[np.ndarray, " level"]:
     """The rows of the wall and of the cells."""
     return np.concatenate([[-0.5], np.arange(n_rows, dtype=float)])
+
+
+def fields_of_frame(
+    rows: Float[np.ndarray, "row value line"],
+    shock: Lines,
+    temperatures: Float[np.ndarray, " 2"],
+    columns: Int[np.ndarray, " 2"],
+    zero: Float[np.ndarray, " variable"],
+    hottest: float,
+) -> Fields:
+    """Fields on the mesh from the values of a frame there: what is the layer's near the wall, the fields themselves at the shock.
+
+    Shares of T_0 - T_wall hold for walls as cold as those of the runs, whose largest T_wall / T_0 is `hottest`; for much hotter
+    ones, differences do.
+    """
+    n_variables, (wall, hot) = len(zero), temperatures
+    found, layer = rows[:, :n_variables], rows[:, :n_variables].copy()
+    still = zero[columns[1]]
+    cold = float(_falling((wall - still) / (hot - still), hottest, hottest + HOTTER))
+    layer[:, columns[0]] = rows[:, n_variables]
+    layer[:, columns[1]] = cold * (hot - wall) * rows[:, -2] + (1.0 - cold) * rows[:, -1]
+    layer = fields_of_layer(layer, columns, zero, wall, wall + 1.0)
+    share = _falling(np.arange(len(rows))[:, None] / np.maximum(shock, 1.0), LAYER, SHOCK)[:, None]
+    return (share * layer + (1.0 - share) * found).swapaxes(0, 1).reshape(n_variables, -1)
+
+
+def _falling(values: np.ndarray | float, start: float, end: float) -> np.ndarray:
+    """From 1 up to the start to 0 from the end on, smoothly."""
+    way = np.asarray(np.clip((values - start) / (end - start), 0.0, 1.0))
+    return np.asarray(1.0 - way**2 * (3.0 - 2.0 * way))
 
 
 def between(
