@@ -12,7 +12,7 @@ from sureflow.models.products import product
 
 # Below this, in units of a field's standard deviation over all runs and points, a remainder is rounding.
 NOTHING = 1e-9
-HIGHEST_DEGREE = 3  # higher ones sway far outside of the runs
+HIGHEST_DEGREE = 4  # higher ones sway far outside of the runs
 RUNS_PER_TERM = 2
 SIDE = 1 / 8  # share of the runs that are a side
 
