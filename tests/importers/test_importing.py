@@ -142,6 +142,9 @@ def test_a_run_that_seems_to_be_in_other_units_is_pointed_out(copy, tmp_path):
     spoiled(copy / "M4_a10.vtu", lambda grid: grid.points.__imul__(1000.0))
     imported = import_runs(settings(copy, mesh="moving"), tmp_path / "moved.zarr")
     assert [remark.split(" times")[0][-19:] for remark in imported.remarks] == [": the mesh is 1e+03"]
+    spoiled(copy / "M3_a5.vtu", lambda grid: grid.cell_data.__setitem__("p", grid.cell_data["p"] * 0.0))
+    remarks = import_runs(settings(copy, mesh="moving"), tmp_path / "empty.zarr").remarks
+    assert any("M3_a5.vtu: p is zero, and it is not in M2_a5.vtu" in remark for remark in remarks)
 
 
 def test_options_that_would_do_nothing_are_refused(cases):

@@ -41,7 +41,7 @@ def everything_trained(runs: Runs, folder: Path) -> dict[str, bytes]:
     study, data = Study(folder, settings, watch, Costs(settings), {}), StudyRuns(runs, settings)
     train = select(study, data.training)
     for entry in settings.models:
-        train_model(study, entry, train, data.training_for(entry))
+        train_model(study, entry, train, data)
     kept = (*folder.rglob("model.json"), *folder.rglob("*-*.safetensors"), *folder.rglob("score.json"))
     return {str(file.relative_to(folder)): file.read_bytes() for file in kept}
 

@@ -8,6 +8,7 @@ from sureflow.errors import SureflowError
 from sureflow.evaluate.results import Results
 from sureflow.study.agenda import StudySettings
 from sureflow.study.conduct import explorer_stage, run_study
+from sureflow.study.division import StudyRuns
 from sureflow.study.training import train_model
 from sureflow.study.work import Audience, Costs, Study
 
@@ -15,13 +16,16 @@ from sureflow.study.work import Audience, Costs, Study
 def test_the_default_model_gets_an_explorer(tmp_path):
     synthetic.runs().save(tmp_path / "runs.zarr")
     default = {"label": "default", "model": {"name": "auto", "folds": 2, "candidates": [{"name": "interpolation"}]}}
-    settings = StudySettings.model_validate({"runs": str(tmp_path / "runs.zarr"), "models": [default]})
+    settings = StudySettings.model_validate(
+        {"runs": str(tmp_path / "runs.zarr"), "split": {"kind": "random", "test_runs": 5}, "models": [default]}
+    )
     said: list[str] = []
     watch = Audience(say=said.append, advance=lambda done, note: None, begin=lambda total: None)
     study = Study(tmp_path, settings, watch, Costs(settings))
-    train_model(study, settings.models[0], settings.train, synthetic.runs())
+    data = StudyRuns(synthetic.runs(), settings)
+    train_model(study, settings.models[0], settings.train, data)
     explorer_stage(study)
-    assert "A model of 25 runs (interpolation)" in (tmp_path / "explorer.html").read_text()
+    assert f"A model of {len(data.training)} runs (interpolation)" in (tmp_path / "explorer.html").read_text()
     explorer_stage(study)
     assert said[-1] == "explorer: unchanged"
 

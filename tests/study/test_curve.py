@@ -29,7 +29,7 @@ def test_a_curve_has_a_point_for_every_number_of_runs(tmp_path):
     (tmp_path / "evaluation").mkdir()
     rows = []
     for entry in settings.models:
-        train_model(study, entry, settings.train, data.training_for(entry))
+        train_model(study, entry, settings.train, data)
         rows += evaluate_model(tmp_path, entry, data, lambda share: None)["rows"]
     assert any("interpolation-4: not calibrated, since" in line for line in said)
     table = curve_table(rows)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 import synthetic
 from sureflow.data.runs import Runs
@@ -9,13 +10,15 @@ from sureflow.errors import SureflowError
 from sureflow.study.agenda import StudySettings
 from sureflow.study.division import StudyRuns
 from sureflow.study.judging import evaluated_with
-from sureflow.study.training import best, scores, select
+from sureflow.study.training import best, scores, select, train_model
 from sureflow.study.work import Audience, Costs, Study
+from sureflow.surrogate.artifact import load
 
 CONDITIONS = np.array(
     [(m, a) for m in (10.0, 13.0, 16.0, 19.0, 22.0, 25.0, 30.0) for a in (20.0, 30.0, 38.0, 46.0, 60.0)]
 )
 NETWORK = {"label": "network", "uq": "deterministic", "model": {"name": "deeponet", "decoder_width": 8}}
+SILENT = Audience(say=lambda line: None, advance=lambda done, note: None, begin=lambda total: None)
 FIELD_MODEL = {"label": "field", "model": {"name": "interpolation"}, "scaling": "none"}
 
 
@@ -91,3 +94,19 @@ def test_a_series_with_a_list_of_runs_is_a_model_for_each():
         ("interpolation-4", "interpolation", 4),
         ("interpolation-9", "interpolation", 9),
     ]
+
+
+def test_networks_of_few_runs_are_calibrated_on_training_runs_that_they_have_not_seen(tmp_path):
+    many = synthetic.runs(np.array([(m, a) for m in np.linspace(10.0, 30.0, 11) for a in np.linspace(20.0, 60.0, 9)]))
+    entry = NETWORK | {"uq": "ensemble", "members": 2, "runs": 6, "calibrate": True}
+    chosen = settings(entry, train={"epochs": 1, "points_per_run": 16})
+    data = StudyRuns(many, chosen)
+    train_model(Study(tmp_path, chosen, SILENT, Costs(chosen), {}), chosen.models[0], chosen.train, data)
+    calibration = load(tmp_path / "models" / "network").calibration
+    assert calibration is not None
+    assert calibration.fields.runs == data.division.train.sum() - 6
+
+
+def test_networks_of_all_runs_have_none_to_calibrate_on():
+    with pytest.raises(ValidationError, match="let it learn from fewer runs"):
+        settings(NETWORK | {"calibrate": True})

@@ -9,6 +9,7 @@ from sureflow.importers.assembly import Fields
 from sureflow.importers.planning import Plan
 
 SAMPLED = 1000  # values of a field that its size is taken from
+NOTHING = 1e-300  # stands for zero in logarithms
 SUSPECT = 300.0  # times the size in the nearest runs; less than kPa instead of Pa, or mm instead of m
 
 
@@ -32,20 +33,23 @@ class Magnitudes:
         cases = list(self.sizes)
         if len(cases) < 3:
             return []
-        sizes = np.log(np.maximum(np.array([self.sizes[case] for case in cases]), 1e-300))
+        sizes = np.log(np.maximum(np.array([self.sizes[case] for case in cases]), NOTHING))
         names = [*(self.plan.header.fields[variable].name for variable in self.variables), "the mesh"]
         found = []
         for row, near in enumerate(nearest(self.plan.parameters[cases])):
             # It takes two: one neighbor may be the odd one itself.
             for name, away in zip(names, (sizes[row] - sizes[near]).T, strict=True):
                 if np.abs(away).min() > np.log(SUSPECT):
-                    found.append(self._sentence(cases[row], name, float(np.exp(away[0])), cases[near[0]]))
+                    found.append(self._sentence(cases[row], name, float(away[0]), cases[near[0]]))
         return found
 
-    def _sentence(self, case: int, name: str, ratio: float, near: int) -> str:
+    def _sentence(self, case: int, name: str, away: float, near: int) -> str:
         files = self.plan.files
+        if abs(away) > abs(np.log(NOTHING)) / 2:
+            empty, other = (case, near) if away < 0 else (near, case)
+            return f"{files[empty]}: {name} is zero, and it is not in {files[other].name}, a run at a similar condition"
         return (
-            f"{files[case]}: {name} is {ratio:.3g} times as large as in {files[near].name}, a run at a similar condition: if it "
+            f"{files[case]}: {name} is {np.exp(away):.3g} times as large as in {files[near].name}, a run at a similar condition: if it "
             "is in other units, convert it and import it again"
         )
 

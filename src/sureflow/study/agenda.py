@@ -45,11 +45,12 @@ class Entry(Section):
 
     What is learned stands in the entry itself, as in an experiment; `train` overrides the study's training settings for
     this model alone. `split_seed` draws other test runs for the model; `runs` lets it learn from so many of the training
-    runs, chosen space-filling; `calibrate` fits its bars by folds over the runs it learns from. An entry of a `series` is
-    one point of the learning curve of the model with that label, and only its rows are kept; in a file, a list of `runs` and
-    no label stands for an entry each. The model `auto` is the best by cross-validation over the runs it learns from. `select`
-    lists choices of the model's settings, as in {"train.learning_rate" = [1e-3, 3e-3], "network.modes" = [8, 12]}: the one
-    with the least loss of its own on held-out training runs is taken.
+    runs, chosen space-filling; `calibrate` fits its bars by folds over the runs it learns from or, if it takes too long to
+    train again, to the training runs that it does not learn from. An entry of a `series` is one point of the learning curve
+    of the model with that label, and only its rows are kept; in a file, a list of `runs` and no label stands for an entry
+    each. The model `auto` is the best by cross-validation over the runs it learns from. `select` lists choices of the
+    model's settings, as in {"train.learning_rate" = [1e-3, 3e-3], "network.modes" = [8, 12]}: the one with the least loss of
+    its own on held-out training runs is taken.
     """
 
     label: Label
@@ -74,8 +75,11 @@ class Entry(Section):
     @model_validator(mode="after")
     def _fits_its_model(self) -> Self:
         model = self.spec.model
-        if self.calibrate and isinstance(model, ModelSettings) and not model.capabilities.refits_quickly:
-            raise ValueError(f"a {model.title} takes too long to train again for every fold: calibrate = false")
+        if self.calibrate and not self.by_folds and self.runs is None:
+            raise ValueError(
+                f"a {model.title} takes too long to train again for every fold: let it learn from fewer runs than the others, "
+                "so that unseen ones are left, or set calibrate = false"
+            )
         if self.select and not self.networks:
             raise ValueError(f"select is for networks, and the model is {model.name}: leave it out")
         if self.select:
@@ -87,6 +91,12 @@ class Entry(Section):
     def networks(self) -> int:
         """How many networks are trained for a variable; none of other models."""
         return self.spec.model.networks if isinstance(self.spec.model, ModelSettings) else 0
+
+    @property
+    def by_folds(self) -> bool:
+        """Whether bars are calibrated by training again without some of the runs."""
+        model = self.spec.model
+        return not isinstance(model, ModelSettings) or model.capabilities.refits_quickly
 
     @property
     def is_default(self) -> bool:

@@ -58,7 +58,7 @@ def run_study(folder: Path, settings: StudySettings, watch: Audience, *, overwri
         data.require_runs()
         train = select(study, data.training)
         for entry in settings.models:
-            train_model(study, entry, train, data.training_for(entry))
+            train_model(study, entry, train, data)
         for entry in settings.models:
             evaluate_stage(study, entry, data)
         explorer_stage(study)

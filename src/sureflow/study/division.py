@@ -61,6 +61,10 @@ class StudyRuns:
     def training_for(self, entry: Entry) -> Runs:
         return self.runs.select(self.trained_on(entry))
 
+    def trainable_for(self, entry: Entry) -> Runs:
+        """The runs that a model learns from, and those that it might have learned from."""
+        return self.runs.select(self.division_for(entry).train)
+
     def require_runs(self) -> None:
         """Refuse, before hours of training, a model with more runs than there are, or with too few to learn from."""
         if not self.division.test:

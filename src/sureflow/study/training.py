@@ -19,6 +19,7 @@ from sureflow.importers import open_file
 from sureflow.models.contract import EpochReport, ModelSettings, unheard
 from sureflow.models.train_settings import TrainSettings
 from sureflow.study.agenda import Entry, Selection, with_settings
+from sureflow.study.division import StudyRuns
 from sureflow.study.stages import Stage
 from sureflow.study.work import Study
 from sureflow.surrogate.artifact import ARRAYS, save
@@ -49,8 +50,9 @@ def follow_epochs(study: Study, stage: str, words: str, epochs: int) -> Callable
     return follow
 
 
-def train_model(study: Study, entry: Entry, train: TrainSettings, training: Runs) -> None:
+def train_model(study: Study, entry: Entry, train: TrainSettings, data: StudyRuns) -> None:
     """One model of the study; networks leave checkpoints, so that a killed training goes on where it was."""
+    training = data.training_for(entry)
     name = f"train {entry.label}"
     folder = study.folder / "models" / entry.label
     spec = selected(study, entry, train, training)
@@ -64,7 +66,7 @@ def train_model(study: Study, entry: Entry, train: TrainSettings, training: Runs
         follow = follow_training(study, name, spec, folder / EVENTS, training.names)
         surrogate = make_surrogate(training, spec, folder=folder, listener=Listener(epoch=follow))
         if entry.calibrate:
-            surrogate = calibrated(study, name, surrogate, training)
+            surrogate = calibrated(study, name, surrogate, training if entry.by_folds else data.trainable_for(entry))
         if meshes:
             surrogate = with_mesh_error(surrogate, training, *meshes)
         save(surrogate, folder, overwrite=True)
@@ -80,10 +82,10 @@ def other_meshes(study: Study) -> list[Runs]:
     return [] if given is None else [open_file(path) for path in (given.finer, given.coarser) if path is not None]
 
 
-def calibrated(study: Study, name: str, surrogate: Surrogate, training: Runs) -> Surrogate:
-    """With bars fitted by folds over the training runs; unchanged, and said so, where these are too few."""
+def calibrated(study: Study, name: str, surrogate: Surrogate, runs: Runs) -> Surrogate:
+    """With bars fitted to those of the runs that it has not seen, or by folds; unchanged, and said so, where they are too few."""
     try:
-        return calibrate(surrogate, training, folds=True)
+        return calibrate(surrogate, runs)
     except CannotCalibrate as error:
         study.watch.say(f"{name}: not calibrated, since {error}")
         return surrogate
