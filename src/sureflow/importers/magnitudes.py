@@ -49,8 +49,8 @@ class Magnitudes:
             empty, other = (case, near) if away < 0 else (near, case)
             return f"{files[empty]}: {name} is zero, and it is not in {files[other].name}, a run at a similar condition"
         return (
-            f"{files[case]}: {name} is {np.exp(away):.3g} times as large as in {files[near].name}, a run at a similar condition: if it "
-            "is in other units, convert it and import it again"
+            f"{files[case]}: {name} is {np.exp(away):.3g} times as large as in {files[near].name}, a run at a similar condition: "
+            "if it is in other units, convert it and import it again"
         )
 
 
