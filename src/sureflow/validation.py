@@ -159,9 +159,14 @@ def _sentence(details: Any, place: Sequence[str], known: Sequence[str]) -> tuple
             value = value.replace("'", "")
         message = details["msg"].removeprefix("Value error, ").replace("valid tuple", "valid list")
         return (True, f"{name}{value}: {message}") if place else (False, message)
-    nearest = difflib.get_close_matches(place[-1], known, n=1, cutoff=0.5)
+    return True, unknown_setting(name, known)
+
+
+def unknown_setting(name: str, known: Sequence[str]) -> str:
+    """That there is no such setting, and which one is nearest."""
+    nearest = difflib.get_close_matches(name.rpartition(".")[2], known, n=1, cutoff=0.5)
     hint = f"did you mean {nearest[0]}?" if nearest else f"known: {', '.join(known)}"
-    return True, f"{shortened(name)} is not a setting; {hint}"
+    return f"{shortened(name)} is not a setting; {hint}"
 
 
 def _about_kind(name: str, context: Mapping[str, Any]) -> str:

@@ -105,7 +105,8 @@ def test_overrides_reach_into_a_resolved_file(tmp_path):
     ("override", "message"),
     [
         ("train.epoch=3", "train.epoch is not a setting; did you mean epochs?"),
-        ("trian.epochs=3", "trian is not a setting"),
+        ("trian.epochs=3", "trian is not a setting; did you mean train?"),
+        ("widths=3", "widths is not a setting; known: runs, output, split, model, scaling, coordinates, uq"),
         ("head.betta=1", "head.betta is not a setting"),
         ("model.width=3", "width is not a setting; did you mean"),
         ("split.seed=1", "split.kind is missing"),

@@ -14,7 +14,7 @@ from sureflow.data.splits import SPLITS, RandomRuns, Split
 from sureflow.errors import SureflowError
 from sureflow.models.contract import MODELS, ModelSettings
 from sureflow.models.train_settings import TrainSettings
-from sureflow.surrogate.specification import AUTO, KEYS, ComparisonSettings, Specification, spell_out
+from sureflow.surrogate.specification import AUTO, ComparisonSettings, Specification, gathered
 from sureflow.validation import Section, plain, read_preset, to_toml, validated, without_nothing
 
 Label = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.=-]*$")]
@@ -66,11 +66,7 @@ class Entry(Section):
     @classmethod
     def _gather(cls, given: Any) -> Any:
         """What belongs to the specification, under its name; `train` stays beside it, since the study's goes before."""
-        if not isinstance(given, dict) or "spec" in given:
-            return given
-        keys = [key for key in KEYS if key != "train"]
-        others = {key: value for key, value in given.items() if key not in keys}
-        return others | {"spec": spell_out({key: given[key] for key in keys if key in given})}
+        return gathered(given, cls) if isinstance(given, dict) and "spec" not in given else given
 
     @model_validator(mode="after")
     def _fits_its_model(self) -> Self:

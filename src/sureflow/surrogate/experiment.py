@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from sureflow.data.splits import SPLITS, AllRuns, Split
 from sureflow.errors import SureflowError
-from sureflow.surrogate.specification import KEYS, Specification, spell_out
+from sureflow.surrogate.specification import Specification, gathered
 from sureflow.validation import Section, plain, read_toml, shortened, validated, without_nothing
 
 
@@ -30,10 +30,7 @@ class Experiment(Section):
     @classmethod
     def _gather(cls, given: Any) -> Any:
         """What belongs to the specification, under its name."""
-        if not isinstance(given, dict) or "spec" in given:
-            return given
-        others = {key: value for key, value in given.items() if key not in KEYS}
-        return others | {"spec": spell_out({key: given[key] for key in KEYS if key in given})}
+        return gathered(given, cls) if isinstance(given, dict) and "spec" not in given else given
 
     def to_toml(self) -> str:
         """The experiment with every default written out; reading it gives an equal experiment."""

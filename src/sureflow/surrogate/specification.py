@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import Field, NonNegativeInt
+from pydantic import BaseModel, Field, NonNegativeInt
 from pydantic_core import PydanticCustomError, core_schema
 
 from sureflow.data.meshes import BODY_FITTED, PHYSICAL
@@ -12,7 +12,7 @@ from sureflow.data.runs import Runs
 from sureflow.data.scaling import SCALINGS, best_scaling
 from sureflow.errors import SureflowError
 from sureflow.models.contract import MODELS, NETWORKS_NAME, ModelSettings
-from sureflow.validation import NESTED, plain, settings, shortened, validated
+from sureflow.validation import NESTED, plain, settings, shortened, unknown_setting, validated
 
 if TYPE_CHECKING:
     from sureflow.models.network import NetworkSettings
@@ -198,6 +198,16 @@ def spell_out(given: Mapping[str, Any]) -> dict[str, Any]:
         _refuse_short(short, name)
         values["model"] = {**model, "name": name}
     return values
+
+
+def gathered(given: Mapping[str, Any], section: type[BaseModel]) -> dict[str, Any]:
+    """Values of a section of a file, with those of the specification, which stand among them, under the name `spec`."""
+    own = [name for name in section.model_fields if name != "spec"]
+    keys = [key for key in KEYS if key not in own]
+    if unknown := [name for name in given if name not in (*own, *keys)]:
+        raise ValueError(unknown_setting(unknown[0], [*own, *keys]))
+    spec = spell_out({key: given[key] for key in keys if key in given})
+    return {name: value for name, value in given.items() if name in own} | {"spec": spec}
 
 
 def _refuse_short(short: Mapping[str, Any], model: Any) -> None:
