@@ -71,7 +71,7 @@ class Entry(Section):
     @model_validator(mode="after")
     def _fits_its_model(self) -> Self:
         model = self.spec.model
-        if self.calibrate and not self.by_folds and self.runs is None:
+        if self.calibrate and isinstance(model, ModelSettings) and not self.by_folds and self.runs is None:
             raise ValueError(
                 f"a {model.title} takes too long to train again for every fold: let it learn from fewer runs than the others, "
                 "so that unseen ones are left, or set calibrate = false"
