@@ -112,9 +112,20 @@ def test_arrays_that_do_not_fit_each_other_are_refused(name, change):
         type(fitted).from_arrays(arrays | {name: change(arrays[name])})
 
 
-def test_it_is_compared_where_meshes_move():
+def test_frames_are_compared_where_they_suit():
+    """Shocks that stay are for meshes that do."""
     runs, moving = layers.runs(), layers.runs()
     moving = replace(moving, geometry=None, geometries=lambda case: runs.geometry_of(case))
-    for given, model in ((runs, "shock-aligned"), (moving, "body-aligned")):
+    for given, models in ((runs, ["layer-aligned", "body-aligned"]), (moving, ["body-aligned"])):
         chosen = [one.name for one in ComparisonSettings().candidates if suits(one, "similarity", given)]
-        assert [name for name in chosen if name.endswith("-aligned")] == [model]
+        assert [name for name in chosen if name.endswith("-aligned")] == models
+
+
+def test_shocks_that_are_still_stay_where_they_are():
+    given = layers.view(np.random.default_rng(0).normal(size=(15, 2)), moves=6.0)
+    assert given.layer is not None
+    assert given.shape is not None
+    frame = BodyFrame.of(given, given.layer, given.shape, still=True)
+    assert np.ptp(frame.shocks, axis=0).max() < 1e-12
+    found = np.stack([*frame.combined(np.eye(15)[None], given.inputs[:, -told_of_lines(given.shape) :])])
+    np.testing.assert_allclose(found, given.fields, atol=2e-5)

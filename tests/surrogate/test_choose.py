@@ -9,6 +9,7 @@ import pytest
 import synthetic
 from sureflow.errors import SureflowError
 from sureflow.models import Capabilities, FittedModel, InterpolationSettings, ModelSettings, PodGPSettings
+from sureflow.models.interpolation import Interpolation
 from sureflow.predictive import Predictive
 from sureflow.surrogate.choose import compare, comparison_folds, comparison_sides
 from sureflow.surrogate.learning import learn
@@ -136,6 +137,23 @@ def test_scalings_are_compared_as_models_are():
     found = compare(synthetic.runs(), ComparisonSettings((InterpolationSettings(),)), ("none", "freestream"))
     assert [candidate.scaling for candidate in found.candidates] == ["none", "freestream"]
     assert found.scaling == min(found.candidates, key=lambda candidate: candidate.score).scaling
+
+
+def test_refits_are_for_the_best_scaling_alone():
+    candidates = (PodGPSettings(modes=3), InterpolationSettings())
+    found = compare(synthetic.runs(), ComparisonSettings(candidates, folds=3), ("none", "freestream"))
+    tried = [(candidate.model, candidate.scaling) for candidate in found.candidates]
+    best = min((one for one in found.candidates if one.model == "interpolation"), key=lambda one: one.score).scaling
+    assert tried.count(("pod-gp", best)) == 1
+    assert [scaling for model, scaling in tried if model == "pod-gp"] == [best]
+
+
+def test_what_was_learned_from_the_runs_counts_against_a_model(monkeypatch):
+    """Errors at runs left out in closed form are larger by what the model says that it is flattered."""
+    runs, settings = synthetic.runs(), ComparisonSettings((InterpolationSettings(),))
+    plain = compare(runs, settings, "freestream").candidates[0]
+    monkeypatch.setattr(Interpolation, "flattery", 1.5)
+    np.testing.assert_allclose(compare(runs, settings, "freestream").candidates[0].mae, 1.5 * plain.mae)
 
 
 def test_sides_left_out_are_those_of_refits():

@@ -44,7 +44,7 @@ def test_nothing_given_compares_models_of_whole_fields():
     assert isinstance(found.model, ComparisonSettings)
     assert [model.name for model in found.model.candidates] == [
         "aligned",
-        "shock-aligned",
+        "layer-aligned",
         "body-aligned",
         *["interpolation"] * 3,
         "pod-gp",
@@ -53,7 +53,9 @@ def test_nothing_given_compares_models_of_whole_fields():
     assert (found.scaling, found.coordinates) == ("auto", "auto")
 
 
-@pytest.mark.parametrize("model", ["aligned", "shock-aligned", "body-aligned", "interpolation", "pod-gp"])
+@pytest.mark.parametrize(
+    "model", ["aligned", "shock-aligned", "layer-aligned", "body-aligned", "interpolation", "pod-gp"]
+)
 def test_a_model_by_name(model):
     assert specification({"model": model}) == specification({"model": {"name": model}})
     assert specification({"model": model}).model.name == model

@@ -10,7 +10,7 @@ import synthetic
 from sureflow.models import InterpolationSettings
 from sureflow.surrogate.learning import learn
 from sureflow.surrogate.specification import Specification
-from sureflow.surrogate.wall_bars import NORMAL_90
+from sureflow.surrogate.wall_bars import LEAST_SHARE, NORMAL_90, WallErrors
 
 WALL = {"wall": {"kind": "isothermal", "temperature": 900.0}}
 
@@ -59,3 +59,16 @@ def test_they_are_kept_with_the_model(model, tmp_path):
     model.save(tmp_path / "model")
     at = {"mach": 21.0, "altitude_km": 47.0}
     assert sureflow.load(tmp_path / "model").surface(**at).identical(model.surface(**at))
+
+
+def test_errors_are_relative_to_a_share_of_the_largest_where_a_distribution_changes_its_sign(model, unseen):
+    """What is learned and what it is multiplied by are relative to the same."""
+    walls = WallErrors(model.observer)
+    observed = walls(synthetic.fields(unseen[:2]).reshape(2, 4, -1), unseen[:2])
+    count = len(model.observer.quantities)
+    observed[:, count] = 0.0
+    sizes = walls.sizes(observed)
+    np.testing.assert_array_equal(sizes[:, :count], np.abs(observed[:, :count]))
+    faces = observed.shape[1] - count
+    largest = np.abs(observed[:, count : count + faces // 3]).max(axis=1)
+    np.testing.assert_allclose(sizes[:, count], LEAST_SHARE * largest)

@@ -28,9 +28,9 @@ def evaluate(
     """Measure errors and test error bars on unseen runs.
 
     Runs at conditions that were used for training or calibration are left out. Of the others, in_domain are those inside
-    the box that the training runs span, and out_of_domain those outside it. With --split, the test runs of that split are
-    used; the model must have been trained on training runs of that split. With --folds, every training run is predicted by
-    a model of the same kind that has not seen it; this is for models that are quick to fit again.
+    the ranges of the training runs, as in verdicts, and out_of_domain those outside them. With --split, the test runs of
+    that split are used; the model must have been trained on training runs of that split. With --folds, every training run
+    is predicted by a model of the same kind that has not seen it; this is for models that are quick to fit again.
 
     Numbers are in normalized units: physical values minus the mean, divided by the standard deviation of the training
     runs. Quantities, such as drag, are compared with those of the runs: read off the predicted fields, and learned as numbers.

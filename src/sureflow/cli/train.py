@@ -22,8 +22,8 @@ def train(
     model: Annotated[
         str | None,
         typer.Option(
-            help="interpolation, aligned, shock-aligned, body-aligned, levels, pod-gp, pod-deeponet, nbf, deeponet, fno, "
-            "neural-process or your own; by default what leaving runs out prefers."
+            help="interpolation, aligned, layer-aligned, body-aligned, shock-aligned, levels, pod-gp, pod-deeponet, nbf, "
+            "deeponet, fno, neural-process or your own; by default what leaving runs out prefers."
         ),
     ] = None,
     scaling: Annotated[

@@ -132,7 +132,7 @@ def _quantity_row(row: Row) -> Row:
 def evaluate_surrogate(surrogate: Surrogate, runs: Runs, split: Split | None = None) -> Evaluation:
     """Errors and error bars of a model on those of the runs that it was neither trained on nor calibrated with.
 
-    The test runs are divided into those inside and outside the box that the training runs span, or into the domains of a
+    The test runs are divided into those inside and outside the ranges of the training runs, or into the domains of a
     split. Errors are in standard deviations of the training runs.
 
     >>> import numpy as np, sureflow as sf

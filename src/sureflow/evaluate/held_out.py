@@ -40,7 +40,7 @@ class HeldOut:
         domains = (
             f"The domains are those of the split {self.split!r}."
             if self.split
-            else f"{IN_DOMAIN} and {OUT_OF_DOMAIN} are inside and outside the box that the training runs span."
+            else f"{IN_DOMAIN} and {OUT_OF_DOMAIN} are inside and outside the ranges of the training runs."
         )
         return f"Tested on {n_tested} of {self.trained.size} runs{left_out}. {domains}"
 
@@ -49,7 +49,7 @@ def held_out(runs: Runs, surrogate: Surrogate, split: Split | None = None) -> He
     """The runs that were neither trained on nor calibrated with.
 
     With a split, its test domains; every training run of the model must be one of that split's. Without, in_domain is inside
-    the box that the training runs span, and out_of_domain is outside of it.
+    the ranges of the training runs, as verdicts go by them, and out_of_domain is outside of them.
     """
     domain = surrogate.domain
     trained, complete = trained_runs(runs, domain)
@@ -60,7 +60,7 @@ def held_out(runs: Runs, surrogate: Surrogate, split: Split | None = None) -> He
             "leave parts of them out fold by fold, or give other runs to test on"
         )
     if split is None:
-        domains, units = _boxes(runs, domain, trained), trained if complete else None
+        domains, units = _by_ranges(runs, domain, trained), trained if complete else None
     else:
         domains, units = _domains_of(split, runs, trained, complete)
     tested = {name: mask & ~calibrated for name, mask in domains.items() if (mask & ~calibrated).any()}
@@ -79,7 +79,7 @@ def metric_space(runs: Runs, tested: HeldOut, surrogate: Surrogate) -> Standard:
     return surrogate.field_scale
 
 
-def _boxes(runs: Runs, domain: TrainingDomain, trained: Mask) -> dict[str, Mask]:
+def _by_ranges(runs: Runs, domain: TrainingDomain, trained: Mask) -> dict[str, Mask]:
     outside = (domain.excess(runs.parameters) > 0).any(axis=1)
     return {IN_DOMAIN: ~outside & ~trained, OUT_OF_DOMAIN: outside & ~trained}
 

@@ -35,7 +35,8 @@ def evaluate_folds(
 
     Scaling, normalizer and weights are fitted again in every fold and, if the model is calibrated, so are the bars, by folds
     over the runs that are left. The kind of model and its settings stay: if they were chosen, all runs had a say in that.
-    In_domain is inside the box of the runs that the fold left, out_of_domain outside of it.
+    In_domain is inside the ranges of the runs that the fold left, as verdicts go by them: declared ones, else those that the
+    runs were drawn from, else their own. Out_of_domain is outside of them.
 
     >>> import numpy as np, sureflow as sf
     >>> x, angle = np.linspace(0, 1, 20)[:, None], np.linspace(0, 4, 15)
@@ -65,8 +66,8 @@ def _explanation(surrogate: Surrogate, folds: int) -> str:
     calibrated = ", with bars that were calibrated by folds over these others" if surrogate.calibration else ""
     return (
         f"Each of the {len(surrogate.domain.parameters)} training runs predicted by the model {surrogate.model_name}, fitted to "
-        f"the runs outside its fold, one of {folds}{calibrated}. {IN_DOMAIN} and {OUT_OF_DOMAIN} are inside and outside the box "
-        "that these others span."
+        f"the runs outside its fold, one of {folds}{calibrated}. {IN_DOMAIN} and {OUT_OF_DOMAIN} are inside and outside the "
+        "ranges of these others."
     )
 
 
@@ -104,7 +105,7 @@ class _FoldModels:
         self.number, self.model = -1, surrogate
 
     def outside(self, number: int) -> np.ndarray:
-        """Which runs of a fold lie outside the box of the others."""
+        """Which runs of a fold lie outside the ranges of the others."""
         left_out = self.folds[number].left_out
         domain = replace(self.surrogate.domain, parameters=self.training.parameters[~left_out])
         return np.any(domain.excess(self.training.parameters[left_out]) > 0, axis=1)

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from sureflow.data.runs import Runs
 from sureflow.evaluate.summary import Row
 from sureflow.surrogate.both_ways import both_ways
-from sureflow.surrogate.model import Surrogate
+from sureflow.surrogate.model import Answer, Surrogate
 from sureflow.surrogate.observe import ALONG_BODY, Observer
 from sureflow.uq.domain import Trust
 
@@ -36,11 +36,12 @@ def quantity_rows(surrogate: Surrogate, runs: Runs, tests: Domains) -> list[Row]
             for case in tested.tolist()
         ]
     )
+    answer = surrogate.answer(conditions)
     if surrogate.calibration is not None and surrogate.calibration.quantities is not None:
-        values, std, numbers = both_ways(surrogate, conditions)
+        values, std, numbers = both_ways(surrogate, conditions, answer)
         assert values is not None
     else:
-        values, std = observer(np.asarray(surrogate.raw_predictive(conditions).mean), conditions), None
+        values, std = observer(np.asarray(answer.raw.mean), conditions), None
         numbers = {} if surrogate.numbers is None else surrogate.numbers(surrogate.number_space, conditions)
     rows = []
     for domain, mask in tests.items():
@@ -55,14 +56,20 @@ def quantity_rows(surrogate: Surrogate, runs: Runs, tests: Domains) -> list[Row]
                 row |= {f"number_{key}": value for key, value in own.items()}
                 row["better"] = surrogate.better_way(quantity.name)
             rows.append(row)
-    return rows + (_wall_rows(surrogate, observer, runs, tests, tested) if isinstance(observer, Observer) else [])
+    return rows + (
+        _wall_rows(surrogate, observer, runs, tests, tested, answer) if isinstance(observer, Observer) else []
+    )
 
 
 def _wall_rows(
-    surrogate: Surrogate, observer: Observer, runs: Runs, tests: Domains, tested: Int[np.ndarray, " chosen"]
+    surrogate: Surrogate,
+    observer: Observer,
+    runs: Runs,
+    tests: Domains,
+    tested: Int[np.ndarray, " chosen"],
+    answer: Answer,
 ) -> list[Row]:
     """The same of what acts along the wall: errors relative to the mean along the body, and the share of faces within bars."""
-    answer = surrogate.answer(runs.parameters[tested])
     calibrated = surrogate.calibration is not None and surrogate.calibration.wall is not None
     values = observer.along_body(np.asarray(answer.predictive.mean), runs.parameters[tested])
     std = surrogate.along_wall(observer, answer)[1] if calibrated else None

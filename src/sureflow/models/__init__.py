@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from sureflow.models.contract import MODELS, Capabilities, FittedModel, ModelSettings, View
 
 if TYPE_CHECKING:
-    from sureflow.models.aligned import AlignedSettings, BodyAlignedSettings, ShockAlignedSettings
+    from sureflow.models.aligned import AlignedSettings, BodyAlignedSettings, LayerAlignedSettings, ShockAlignedSettings
     from sureflow.models.deeponet import DeepONet, DeepONetSettings
     from sureflow.models.fno import FNO, FNOSettings
     from sureflow.models.interpolation import InterpolationSettings
@@ -28,6 +28,7 @@ __all__ = [
     "FNOSettings",
     "FittedModel",
     "InterpolationSettings",
+    "LayerAlignedSettings",
     "LevelsSettings",
     "ModelSettings",
     "Network",
@@ -49,6 +50,7 @@ LATER = {
     "FNO": "fno",
     "FNOSettings": "fno",
     "InterpolationSettings": "interpolation",
+    "LayerAlignedSettings": "aligned",
     "LevelsSettings": "levels",
     "NETWORKS": "network",
     "Network": "network",

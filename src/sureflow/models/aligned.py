@@ -167,6 +167,10 @@ class Aligned(FittedModel):
         return np.sqrt(variance).reshape(len(close), *self.residuals.shape[1:])
 
     @property
+    def flattery(self) -> float:
+        return self._flattery
+
+    @property
     def _flattery(self) -> float:
         """How much larger errors are than at runs left out, which the mixtures of the inputs have seen.
 
@@ -276,26 +280,45 @@ class BodyAlignedSettings(ModelSettings):
 
     name: ClassVar[str] = "body-aligned"
     uq: ClassVar[str] = "loo"
-    capabilities: ClassVar[Capabilities] = replace(AlignedSettings.capabilities, moving=True)
+    capabilities: ClassVar[Capabilities] = AlignedSettings.capabilities
     fitted: ClassVar[type[FittedModel]] = Aligned
 
-    @one_blas_thread()
     def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> Aligned:
-        if view.layer is None or view.shape is None:
-            raise SureflowError(f"{self.name} needs runs with a wall layer: choose interpolation")
-        inputs = _own_inputs(view)
-        require_enough_runs(inputs, self.name)
-        used = varying_parameters(inputs)
-        frame = BodyFrame.of(view, view.layer, view.shape)
-        seen = frame.seen
-        mixture = learned_metric(KERNEL, inputs[:, used], np.concatenate(seen, axis=2))
-        nodes, scales, plain = inputs[:, used] @ mixture, used.astype(float), np.eye(used.sum())
-        regional = [learned_metric(KERNEL, nodes, some, plain) for some in seen]
-        systems = [(nodes @ mixed, inverse_system(KERNEL, nodes @ mixed)) for mixed in (plain, *regional)]
-        (_, inverse), *others = systems
-        residuals = _residuals(systems, frame, view.fields)
-        inverses = np.stack([other for _, other in others])
-        return Aligned(nodes, scales, mixture, inverse, residuals, np.stack(regional), inverses, frame)
+        return _by_region(view, self.name, still=False)
+
+
+@MODELS.add
+@settings
+class LayerAlignedSettings(ModelSettings):
+    """As `body-aligned`, with shocks that stay where they are: for meshes in which they hardly move."""
+
+    name: ClassVar[str] = "layer-aligned"
+    uq: ClassVar[str] = "loo"
+    capabilities: ClassVar[Capabilities] = replace(AlignedSettings.capabilities, moving=False)
+    fitted: ClassVar[type[FittedModel]] = Aligned
+
+    def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> Aligned:
+        return _by_region(view, self.name, still=True)
+
+
+@one_blas_thread()
+def _by_region(view: View, name: str, *, still: bool) -> Aligned:
+    """A model in the frame of bodies, with inputs that are mixed region by region; shocks may be `still`."""
+    if view.layer is None or view.shape is None:
+        raise SureflowError(f"{name} needs runs with a wall layer: choose interpolation")
+    inputs = _own_inputs(view)
+    require_enough_runs(inputs, name)
+    used = varying_parameters(inputs)
+    frame = BodyFrame.of(view, view.layer, view.shape, still=still)
+    seen = frame.seen
+    mixture = learned_metric(KERNEL, inputs[:, used], np.concatenate(seen, axis=2))
+    nodes, scales, plain = inputs[:, used] @ mixture, used.astype(float), np.eye(used.sum())
+    regional = [learned_metric(KERNEL, nodes, some, plain) for some in seen]
+    systems = [(nodes @ mixed, inverse_system(KERNEL, nodes @ mixed)) for mixed in (plain, *regional)]
+    (_, inverse), *others = systems
+    residuals = _residuals(systems, frame, view.fields)
+    inverses = np.stack([other for _, other in others])
+    return Aligned(nodes, scales, mixture, inverse, residuals, np.stack(regional), inverses, frame)
 
 
 def _combined(warp: Warp, weights: Weights, told: Float[np.ndarray, "case column"]) -> Iterator[Field]:

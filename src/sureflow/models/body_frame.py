@@ -66,7 +66,8 @@ class BodyFrame:
     zero: Float[np.ndarray, " variable"]
 
     @classmethod
-    def of(cls, view: View, layer: LayerView, shape: tuple[int, ...]) -> Self:
+    def of(cls, view: View, layer: LayerView, shape: tuple[int, ...], *, still: bool = False) -> Self:
+        """Shocks that are `still` stay where they are: those of all runs count as if they lay at their mean place."""
         told, n_variables = np.asarray(view.inputs, float)[:, -told_of_lines(shape) :], len(view.names)
         columns, zero = np.array([layer.density, layer.temperature]), np.asarray(layer.zero, float)
         fineness = FINENESS_ALONG if np.ptp(told[:, : len(ALONG)], axis=0).any() else 1
@@ -80,6 +81,7 @@ class BodyFrame:
             return np.asarray(view.fields[run], float).reshape(n_variables, *shape)
 
         on_lines = [_shock_rows(*(block(run)[columns] - zero[columns, None, None])) for run in range(len(told))]
+        on_lines = [np.mean(on_lines, axis=0)] * len(told) if still else on_lines
         to_stations = [_taken(frame._lines(one), shape[1]) for one in told]
         shocks[:] = [taken @ shock for taken, shock in zip(to_stations, on_lines, strict=True)]
         for run, taken in enumerate(to_stations):

@@ -151,6 +151,11 @@ class FittedModel(ABC):
         """The runs of every group as predicted without that group."""
         raise SureflowError("this model cannot leave runs out without another fit")
 
+    @property
+    def flattery(self) -> float:
+        """How much larger errors are than at training runs left out in closed form, which have shaped what else was learned."""
+        return 1.0
+
     def loss(self, view: View) -> float:
         """What it minimizes, on runs that it may not have seen; by default the mean squared error."""
         return float(np.mean((np.asarray(self.predict(view.inputs, view.coordinates).mean) - view.fields) ** 2))
@@ -253,6 +258,7 @@ MODELS.later("pod-deeponet", "sureflow.models.pod_deeponet")
 MODELS.later("aligned", "sureflow.models.aligned")
 MODELS.later("shock-aligned", "sureflow.models.aligned")
 MODELS.later("body-aligned", "sureflow.models.aligned")
+MODELS.later("layer-aligned", "sureflow.models.aligned")
 MODELS.later("levels", "sureflow.models.levels")
 MODELS.later(NETWORKS_NAME, "sureflow.train.networks")
 MODELS.later("nbf", "sureflow.train.nbf")

@@ -14,7 +14,7 @@ from sureflow.importers import open_file
 from sureflow.models.contract import MODELS
 from sureflow.study.agenda import Entry, StudySettings
 
-USUAL = ("aligned", "shock-aligned", "body-aligned", "interpolation", "pod-gp", "pod-deeponet")
+USUAL = ("aligned", "layer-aligned", "body-aligned", "interpolation", "pod-gp", "pod-deeponet")
 TEST_SHARE = 0.2  # of the runs, where no split is given
 
 

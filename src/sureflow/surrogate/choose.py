@@ -123,7 +123,8 @@ def compare(
     """Every candidate with every scaling, by K folds over the runs, and by the runs at the sides of their ranges.
 
     A model that leaves runs out in closed form is fitted once, to all runs. The others are fitted again in each fold, with
-    scaling, normalizer and basis, side by side, one a core; who cannot win any more is dropped after a fold.
+    scaling, normalizer and basis, side by side, one a core, in the scaling that was best so far; who cannot win any more is
+    dropped after a fold.
     """
     runs.require_trainable()
     folds, sides, space = comparison_folds(runs, settings), comparison_sides(runs), Standard.of_fields(runs)
@@ -144,6 +145,11 @@ def compare(
                 on_fit(done, total, racer.model.title)
 
         each(lambda racer: _judge_at_once(racer, runs, folds, sides, space, at_once), at_once, total)
+        if at_once:
+            # Refits take longest: they are for the scaling that has shown to be the best one.
+            chosen = min(at_once, key=lambda racer: racer.candidate().score).scaling
+            running = [racer for racer in running if racer.scaling == chosen]
+            racers = [racer for racer in racers if judged_at_once(racer.model) or racer.scaling == chosen]
         for number, fold in enumerate(folds):
             total = done + (len(folds) - number) * len(running)
             each(lambda racer, fold=fold: racer.errors.append(_errors(runs, racer.spec, fold, space)), running, total)
@@ -213,14 +219,17 @@ def comparison_sides(runs: Runs) -> list[Fold]:
 def _errors_at_once(
     runs: Runs, predict: Predictor, folds: Sequence[Fold], space: Standard
 ) -> list[Float[np.ndarray, "case variable"]]:
-    """Mean absolute errors of the runs that each fold leaves out, by one fit to all runs."""
+    """Mean absolute errors of the runs that each fold leaves out, by one fit to all runs.
+
+    What the model has learned from the runs besides their fields flatters it: its errors count as much more as it says.
+    """
     groups = [np.flatnonzero(fold.left_out) for fold in folds]
     found = predict.fitted.leave_out(groups).predictive.mean
     errors = []
     for row, case in zip(found, np.concatenate(groups).tolist(), strict=True):
         mean = predict.physical(Predictive(row[None], {}), runs.parameters[case : case + 1]).mean
         errors.append(np.abs(np.asarray(mean)[0] - np.asarray(runs.fields[case], float)).mean(axis=1) / space.std)
-    return np.split(np.stack(errors), np.cumsum([len(group) for group in groups])[:-1])
+    return np.split(predict.fitted.flattery * np.stack(errors), np.cumsum([len(group) for group in groups])[:-1])
 
 
 def _errors(runs: Runs, spec: Specification, fold: Fold, space: Standard) -> Float[np.ndarray, "case variable"]:

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from sureflow.data.meshes import Geometry
 from sureflow.data.runs import Runs
 from sureflow.surrogate.space import Space
-from sureflow.uq.folds import HeldOutRuns
+from sureflow.uq.folds import HeldOutRuns, sizes_of
 
 # Fields, their conditions and meshes in; quantities out.
 ObserveOn = Callable[[np.ndarray, np.ndarray, list[Geometry]], np.ndarray]
@@ -32,7 +32,7 @@ def geometry_errors(space: Space, training: Runs, observe: ObserveOn) -> Errors 
         fields, condition = np.asarray(run, float)[None], training.parameters[[case]]
         there, here = (observe(fields, condition, [one])[0] for one in (suggested, training.geometry_of(case)))
         with np.errstate(divide="ignore", invalid="ignore"):
-            rows.append((there - here) / np.abs(there))
+            rows.append((there - here) / sizes_of(observe, there[None])[0])
     return np.nan_to_num(np.array(rows), nan=0.0, posinf=0.0, neginf=0.0)
 
 

@@ -42,14 +42,14 @@ def _candidates() -> tuple[ModelSettings, ...]:
         AlignedSettings,
         BodyAlignedSettings,
         InterpolationSettings,
+        LayerAlignedSettings,
         LevelsSettings,
         PodGPSettings,
-        ShockAlignedSettings,
     )
 
     return (
         AlignedSettings(),
-        ShockAlignedSettings(),
+        LayerAlignedSettings(),
         BodyAlignedSettings(),
         InterpolationSettings(),
         InterpolationSettings(scales="learned"),

@@ -43,6 +43,11 @@ class WallErrors:
         values, walls = self.observer.with_walls(fields, conditions, geometries)
         return np.column_stack([values, walls.reshape(len(fields), -1)])
 
+    def sizes(self, observed: Float[np.ndarray, "case number"]) -> Float[np.ndarray, "case number"]:
+        """What errors are relative to."""
+        values, walls = np.split(np.abs(observed), [len(self.observer.quantities)], axis=1)
+        return np.column_stack([values, _sizes(walls.reshape(len(walls), len(ALONG_BODY), -1)).reshape(walls.shape)])
+
     def of_quantities(self, runs: HeldOutRuns) -> HeldOutRuns:
         """The errors of quantities alone."""
         return replace(runs, quantity_error=runs.quantity_error[:, : len(self.observer.quantities)])
@@ -107,5 +112,9 @@ def _smoothed(levels: Levels) -> Levels:
 def wall_std(bars: Calibration, values: Errors, novelty: Novelty, beyond: np.ndarray) -> Errors:
     """Standard deviations of distributions at conditions."""
     own = np.broadcast_to(np.maximum(novelty, LEAST_NOVELTY)[:, None, None], values.shape)
-    largest = np.abs(values).max(axis=2, keepdims=True)
-    return bars.std(own, novelty, beyond, lambda fields: fields) * np.maximum(np.abs(values), LEAST_SHARE * largest)
+    return bars.std(own, novelty, beyond, lambda fields: fields) * _sizes(values)
+
+
+def _sizes(values: Errors) -> Errors:
+    """Of distributions, nowhere less than a share of the largest along the body."""
+    return np.maximum(np.abs(values), LEAST_SHARE * np.abs(values).max(axis=2, keepdims=True))

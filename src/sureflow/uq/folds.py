@@ -232,5 +232,10 @@ class _Errors:
                 self.observed[run] = observe(truth[row : row + 1], conditions[row : row + 1], *own)[0]
         predicted, true = observe(mean, conditions), np.stack([self.observed[run] for run in runs.tolist()])
         with np.errstate(divide="ignore", invalid="ignore"):
-            relative = (predicted - true) / np.abs(predicted)
+            relative = (predicted - true) / sizes_of(observe, predicted)
         return np.where(np.isfinite(predicted) & (predicted != 0), relative, 1.0)
+
+
+def sizes_of(observe: Observe, predicted: Float[np.ndarray, "case quantity"]) -> Float[np.ndarray, "case quantity"]:
+    """What errors of quantities are relative to: predicted values, or what the observer makes of them."""
+    return getattr(observe, "sizes", np.abs)(predicted)
