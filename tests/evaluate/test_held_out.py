@@ -148,7 +148,7 @@ def test_the_explanation_says_what_was_tested(data):
     model = trained_on(data, trained)
     assert held_out(data, model).explanation() == (
         "Tested on 24 of 36 runs; not tested: 12 trained on. "
-        "in_domain and out_of_domain are inside and outside the box that the training runs span."
+        "in_domain and out_of_domain are inside and outside the ranges of the training runs."
     )
     others = held_out(data.select(~trained), model).explanation()
     assert others.startswith("Tested on 24 of 24 runs, none of which was trained on. ")

@@ -257,6 +257,6 @@ def comparison_folds(runs: Runs, settings: ComparisonSettings) -> list[Fold]:
     if n_runs - largest < fewest:
         raise SureflowError(
             f"{n_runs} runs are too few to compare models by leaving {largest} out at a time: a fit needs {fewest}; "
-            "compute more runs, or choose a model, such as interpolation"
+            "compute more runs" + (", or choose a model, such as interpolation" if n_runs >= fewest else "")
         )
     return folds
