@@ -44,15 +44,15 @@ def tests(seed: int, operations: int) -> list[tuple[str, str, Test]]:
     return [
         ("limits on memory, predict and train", "limits", memory_limits),
         ("hostile models and stores", "limits", hostile),
-        ("files damaged, exchanged or deleted", "mutations", lambda *given: mutate(*given, seed)),
+        ("files damaged, swapped or deleted", "mutations", lambda *given: mutate(*given, seed)),
         ("files of a study, the same", "studies", lambda *given: mutate_study(*given, seed)),
-        ("command lines and TOML files by grammar", "inputs", lambda *given: fuzz(*given, seed)),
-        ("kills at file operations, one after the other", "kills", lambda *given: kill_everywhere(*given, operations)),
+        ("command lines and TOML files generated from a grammar", "inputs", lambda *given: fuzz(*given, seed)),
+        ("kills at each file operation in turn", "kills", lambda *given: kill_everywhere(*given, operations)),
         ("kills at random moments", "random", lambda *given: kill_at_random(*given, seed)),
         ("disk full from the n-th operation on", "full", fill_disk),
         ("a small disk that is full", "full", real_full_disk),
         ("signals at random moments", "signals", lambda *given: signals(*given, seed)),
-        ("asked while trained and calibrated anew 50 times", "asked", ask_while_replaced),
+        ("predictions while the model is retrained and recalibrated 50 times", "asked", ask_while_replaced),
         ("Dask workers killed in campaigns of 100 runs", "workers", kill_workers),
     ]
 

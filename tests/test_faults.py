@@ -31,10 +31,10 @@ def harness(tmp_path, **changes):
 def test_a_little_of_everything_survives(tmp_path):
     ended, found = harness(tmp_path)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert found["kills at file operations, one after the other"]["tried"] >= 6
-    assert found["command lines and TOML files by grammar"]["tried"] >= 250
-    assert found["command lines and TOML files by grammar"]["done"] > 5
-    assert found["files damaged, exchanged or deleted"]["refused"] > 10
+    assert found["kills at each file operation in turn"]["tried"] >= 6
+    assert found["command lines and TOML files generated from a grammar"]["tried"] >= 250
+    assert found["command lines and TOML files generated from a grammar"]["done"] > 5
+    assert found["files damaged, swapped or deleted"]["refused"] > 10
     again, same = harness(tmp_path)  # rows that are finished are not tried again
     assert same == found
     assert again.returncode == 0
