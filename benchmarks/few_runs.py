@@ -2,6 +2,7 @@
 
     python benchmarks/few_runs.py paper runs.zarr            # the split of the paper, 6 to 205 runs
     python benchmarks/few_runs.py family family.zarr         # five parameters, 50 to 200 runs
+    python benchmarks/few_runs.py paper runs.zarr 6 50       # from so many runs
 
 Everything is chosen by leaving out training runs; test runs judge, once. MAE is in standard deviations of all training runs,
 mean over fields and points. Subsets of the training runs are space-filling, as those of the studies' learning curves are.
@@ -37,7 +38,7 @@ def errors(surrogate: sf.Surrogate, runs: sf.Runs, space: Standard) -> tuple[flo
 
 def main() -> None:
     keep_compiled_programs()
-    study, store = sys.argv[1:3]
+    study, store, *sizes = sys.argv[1:]
     runs = sf.open_runs(store)
     division = SPLITS[SPLIT[study]]()(runs)
     training, space = runs.select(division.train), Standard.of_fields(runs.select(division.train))
@@ -45,7 +46,7 @@ def main() -> None:
     print(
         "| runs | chosen | MAE in / out | not positive | leave-out MAE | choice and fit, CPU s |\n|---:|---|---|---:|---:|---:|"
     )
-    for size in SIZES[study]:
+    for size in map(int, sizes) if sizes else SIZES[study]:
         some = training
         if size < len(training):
             some = training.select(space_filling(training.parameters, size))

@@ -46,12 +46,8 @@ def test_models_of_wall_layers_are_compared_where_runs_have_them(tmp_path, monke
     assert [one.label for one in curve_settings(store, None, []).models] == others
     monkeypatch.setattr(curve.WallLayer, "of", lambda runs: "a layer")
     found = curve_settings(store, None, []).models
-    assert [one.label for one in found] == ["aligned", "layer-aligned", "body-aligned", *others]
-    assert {one.label for one in found if one.spec.scaling == "similarity"} == {
-        "aligned",
-        "layer-aligned",
-        "body-aligned",
-    }
+    assert [one.label for one in found] == ["aligned", "layer-aligned", *others]
+    assert {one.label for one in found if one.spec.scaling == "similarity"} == {"aligned", "layer-aligned"}
 
 
 def test_a_store_with_next_to_no_runs_is_refused(tmp_path):

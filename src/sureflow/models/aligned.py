@@ -280,7 +280,7 @@ class BodyAlignedSettings(ModelSettings):
 
     name: ClassVar[str] = "body-aligned"
     uq: ClassVar[str] = "loo"
-    capabilities: ClassVar[Capabilities] = AlignedSettings.capabilities
+    capabilities: ClassVar[Capabilities] = replace(AlignedSettings.capabilities, moving=True)
     fitted: ClassVar[type[FittedModel]] = Aligned
 
     def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> Aligned:
