@@ -6,6 +6,7 @@ from campaigns import Inline, crew, fake_solver, tiny
 from sureflow import open_runs
 from sureflow.campaign.predicted import PredictedStarts
 from sureflow.campaign.run import Options, run_campaign, solve_case
+from sureflow.data.run_store import RunStore
 from sureflow.errors import Refused, SureflowError
 from sureflow.flow.solve import solve_flow
 from sureflow.physics.free_stream import FlightCondition
@@ -51,8 +52,23 @@ def test_a_campaign_may_start_from_predictions(starts, tmp_path):
     np.testing.assert_array_equal(seen[19.0].fields, starts.start(FlightCondition(19.0, 39.0)).fields)
     # Too far out for the model: from the nearest run, as without one.
     assert seen[39.0].free_stream == FlightCondition(19.0, 39.0).free_stream(starts.gas)
-    with pytest.raises(SureflowError, match=r"a mesh of 16x16 cells and the campaign another one of 8x16"):
-        run_campaign(tmp_path / "b.zarr", tiny(mesh={"cells": [8, 16]}), in_process, Options(), predicted=starts)
+
+
+def test_a_campaign_takes_the_mesh_of_the_models_runs(starts, tmp_path):
+    """Which was fitted to Mach 18; where it differs in anything else, nothing is written."""
+    higher = tiny(conditions=[{"cases": [[19.0, 39.0], [20.0, 39.0]]}], mesh=NARROW)
+    assert higher.mesh.mach == 19.0
+    run_campaign(tmp_path / "a.zarr", higher, crew(Inline()), Options(), solve=fake_solver(higher), predicted=starts)
+    stored = RunStore.open(tmp_path / "a.zarr").header.made_by["mesh"]["settings"]
+    assert stored["mach"] == starts.mesh.settings.mach == 18.0
+    for mesh, difference in (
+        ({"cells": [8, 16]}, r"mesh.cells is \[16, 16\] there and \[8, 16\] here"),
+        (NARROW | {"mach": 11.0}, r"mesh.mach is 18.0 there and 11.0 here"),
+    ):
+        other = tiny(conditions=[{"cases": [[18.0, 40.0], [19.0, 39.0]]}], mesh=mesh)
+        with pytest.raises(SureflowError, match=rf"another mesh than the model's runs \({difference}\): give it"):
+            run_campaign(tmp_path / "b.zarr", other, crew(Inline()), Options(), predicted=starts)
+        assert not (tmp_path / "b.zarr").exists()
 
 
 def test_models_of_other_runs_are_refused():

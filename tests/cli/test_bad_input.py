@@ -56,7 +56,7 @@ from sureflow.data.store import open_store
         ("curve nowhere.zarr --sizes 0", "sizes '0' must be positive whole numbers"),
         (
             "study --preset qick",
-            "preset 'qick' is not one of family, methods, nearest, paper, quick; did you mean quick?",
+            "preset 'qick' is not one of family, kinds, methods, nearest, paper, quick; did you mean quick?",
         ),
         ("report nowhere", "nowhere"),
     ],

@@ -67,7 +67,7 @@ def test_what_the_rows_do_not_answer_is_not_tested_and_says_what_it_needs():
     judged = {claim.statement: found for claim, found in judge_all(as_printed())}
     found = judged[claim("indifferent to its regularization").statement]
     assert found.verdict is Outcome.UNTESTED
-    assert "preset methods" in found.evidence
+    assert "preset kinds" in found.evidence
     assert verdict("do not settle", as_printed()) is Outcome.UNTESTED
 
 

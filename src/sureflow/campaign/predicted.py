@@ -1,10 +1,12 @@
 """Predicted fields as the start of the solver that made a model's runs: the march then has little left to do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from sureflow.campaign.campaign import Campaign
+from sureflow.data.schema import first_difference
 from sureflow.errors import SureflowError
 from sureflow.flow.mesh import FlowMesh, MeshSettings, SphereCone
 from sureflow.flow.solution import FlowSolution
@@ -16,7 +18,7 @@ from sureflow.physics.quantities import FIELD_UNITS
 from sureflow.physics.wall import Wall
 from sureflow.surrogate.artifact import load
 from sureflow.surrogate.model import Surrogate
-from sureflow.validation import validated
+from sureflow.validation import plain, validated
 
 # A prediction may undershoot: density and temperature are kept above this share of the free stream's.
 LEAST = 0.2
@@ -71,6 +73,13 @@ class PredictedStarts:
             progress=progress,
         )
 
+    def on_own_mesh(self, campaign: Campaign) -> Campaign:
+        """The campaign on the mesh of the model's runs, which may be fitted to a lower Mach number; others are refused."""
+        lower = min(self.mesh.settings.mach, campaign.mesh.mach) if self.mesh.settings else campaign.mesh.mach
+        campaign = replace(campaign, mesh=replace(campaign.mesh, mach=lower))
+        self.require_mesh(campaign.build_mesh())
+        return campaign
+
     def require_mesh(self, mesh: FlowMesh) -> None:
         """Refuse a campaign on another mesh: fields of one cell are no start for another."""
         same = mesh.shape == self.mesh.shape and np.allclose(
@@ -78,16 +87,21 @@ class PredictedStarts:
         )
         if not same:
             raise SureflowError(
-                f"the model's runs have a mesh of {_cells(self.mesh)} cells and the campaign another one of {_cells(mesh)}: "
-                "choose the campaign that made the model's runs, or start without a model"
+                f"the campaign has another mesh than the model's runs ({self._difference(mesh)}): give it the same mesh, or "
+                "start without a model"
             )
+
+    def _difference(self, mesh: FlowMesh) -> str:
+        """The first setting of the mesh or the body that differs, as a campaign names it."""
+        for name, ours, theirs in (
+            ("mesh", mesh.settings, self.mesh.settings),
+            ("body", mesh.body, self.mesh.body),
+        ):
+            if found := first_difference(plain(ours), plain(theirs), name):
+                return found
+        return "their nodes differ"
 
 
 def load_starts(folder: Path) -> PredictedStarts:
     """Of the model in a folder."""
     return PredictedStarts.of(load(folder))
-
-
-def _cells(mesh: FlowMesh) -> str:
-    nj, ni = mesh.shape
-    return f"{ni}x{nj}"

@@ -127,6 +127,8 @@ def run_campaign(
     """
     options = options or Options()
     refuse_nameless(path)
+    if predicted is not None:
+        campaign = predicted.on_own_mesh(campaign)
     with lock_store(path) as lock:
         with lock.alone(MAKING):  # until the cases are locked, so that no other job can delete the store in between
             is_fresh = options.overwrite or not path.exists()
@@ -135,7 +137,7 @@ def run_campaign(
                 with explain_writing(path):
                     provenance_path(path).unlink(missing_ok=True)  # of a store that is no more
             if predicted is not None:
-                predicted.require_mesh(mesh)
+                predicted.require_mesh(mesh)  # that of a store which was there
             tree = ancestry(store.parameters())
             own = tree.shard(cases, *options.shard)
             lock.take(own)

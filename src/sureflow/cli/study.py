@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def study(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the study.")] = Path("study"),
     preset: Annotated[
-        str, typer.Option(help="quick, paper, methods, nearest, family, or a TOML file of your own.")
+        str, typer.Option(help="quick, paper, methods, kinds, nearest, family, or a TOML file of your own.")
     ] = "quick",
     overwrite: Annotated[
         bool,

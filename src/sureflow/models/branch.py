@@ -2,7 +2,7 @@
 
 from functools import partial
 from itertools import pairwise
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -45,6 +45,11 @@ class BranchSettings(NamedTuple):
     weight_decay: float
     seed: int
     degree: Degree = "auto"  # of the polynomial
+
+    @classmethod
+    def of(cls, settings: Any) -> Self:
+        """Those of a model that has them among its own, under the same names."""
+        return cls(**{name: getattr(settings, name) for name in cls._fields})
 
 
 class Coefficients(NamedTuple):

@@ -25,11 +25,9 @@ class DeepONet(eqx.Module):
     def __call__(
         self, x: Float[Array, " coordinate"], psi: Float[Array, " parameter"], noise: Noise | None = None
     ) -> Float[Array, " output"]:
-        features = fourier_features(x, self.fourier_octaves)
-        encoders, decoder = (self.space_encoder, self.parameter_encoder), self.decoder
-        place = [0, len(encoders[0].weights), len(encoders[0].weights) + len(encoders[1].weights)]
-        encoded = encoders[0](features, noise, place[0]) * encoders[1](psi, noise, place[1])
-        return decoder(encoded, noise, place[2])
+        features, second = fourier_features(x, self.fourier_octaves), len(self.space_encoder.weights)
+        encoded = self.space_encoder(features, noise) * self.parameter_encoder(psi, noise, second)
+        return self.decoder(encoded, noise, second + len(self.parameter_encoder.weights))
 
 
 @NETWORKS.add

@@ -101,9 +101,6 @@ class PodDeepONetSettings(ModelSettings):
     def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> PodDeepONet:
         require_enough_runs(view.inputs, self.name)
         basis = pod(view.fields, self.energy, self.modes)
-        branch = BranchSettings(
-            self.members, self.width, self.steps, self.learning_rate, self.weight_decay, self.seed, self.degree
-        )
-        line, scale, trained = Coefficients.fit(branch, view.inputs, basis.coefficients)
+        line, scale, trained = Coefficients.fit(BranchSettings.of(self), view.inputs, basis.coefficients)
         arrays = {name: np.asarray(values) for name, values in trained._asdict().items()}
         return PodDeepONet(basis.mean, basis.modes, basis.truncation, line, scale, **arrays)

@@ -57,8 +57,12 @@ def train_model(study: Study, entry: Entry, train: TrainSettings, data: StudyRun
     folder = study.folder / "models" / entry.label
     spec = selected(study, entry, train, training)
     meshes = other_meshes(study) if entry.calibrate and entry.series is None else []
-    inputs = {"training": training.checksum, **plain(spec)} | ({"calibrate": True} if entry.calibrate else {})
-    inputs |= {"mesh_error": [runs.checksum for runs in meshes]} if meshes else {}
+    judges = training if entry.by_folds else data.trainable_for(entry)
+    inputs = {"training": training.checksum, **plain(spec)}
+    if entry.calibrate:
+        inputs["calibrate"] = True if entry.by_folds else judges.checksum
+    if meshes:
+        inputs["mesh_error"] = [runs.checksum for runs in meshes]
 
     def make() -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -66,7 +70,7 @@ def train_model(study: Study, entry: Entry, train: TrainSettings, data: StudyRun
         follow = follow_training(study, name, spec, folder / EVENTS, training.names)
         surrogate = make_surrogate(training, spec, folder=folder, listener=Listener(epoch=follow))
         if entry.calibrate:
-            surrogate = calibrated(study, name, surrogate, training if entry.by_folds else data.trainable_for(entry))
+            surrogate = calibrated(study, name, surrogate, judges)
         if meshes:
             surrogate = with_mesh_error(surrogate, training, *meshes)
         save(surrogate, folder, overwrite=True)

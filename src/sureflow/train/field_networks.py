@@ -1,7 +1,7 @@
 """Trained networks of whole fields: a straight line over the parameters, and what they add to it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import jax
@@ -38,8 +38,8 @@ class TrainedFields(FittedModel):
         weights = train(replace(view, fields=rest))
         context = None
         if recipe.network.looks_at_runs:
-            inputs, fields = (jnp.asarray(values, jnp.float32) for values in (view.inputs, rest.swapaxes(0, 1)))
-            context = Context(inputs, fields, jnp.ones(len(inputs)))
+            seen = jnp.asarray(rest.swapaxes(0, 1), jnp.float32)
+            context = Context(jnp.asarray(view.inputs, jnp.float32), seen, jnp.ones(len(view.inputs)))
         return cls(recipe, view.sizes, weights, trend, context)
 
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
@@ -73,16 +73,16 @@ class TrainedFields(FittedModel):
     @classmethod
     def restore(cls, recipe: Recipe, form: Any, arrays: Mapping[str, np.ndarray], sizes: Sizes) -> Self:
         """The trained networks that had these arrays; `form` is that of their weights."""
-        groups = {group: _inside(arrays, group) for group in (WEIGHTS, TREND, CONTEXT)}
-        unknown = arrays.keys() - {group + name for group, inside in groups.items() for name in inside}
-        lacking = set(Trend._fields) - groups[TREND].keys()
-        if unknown or lacking or bool(groups[CONTEXT]) != recipe.network.looks_at_runs:
-            raise SureflowError(f"the model lacks tensor or has an unknown tensor {sorted(unknown or lacking)}")
-        weights = jax.tree.map(jnp.asarray, from_tensors(form, groups[WEIGHTS], "the model"))
+        wanted = {TREND + name for name in Trend._fields}
+        if recipe.network.looks_at_runs:
+            wanted |= {CONTEXT + item.name for item in fields(Context)}
+        for name in sorted(wanted ^ {name for name in arrays if not name.startswith(WEIGHTS)}):
+            raise SureflowError(f"the model {'lacks' if name in wanted else 'has an unknown'} tensor {name!r}")
+        weights = jax.tree.map(jnp.asarray, from_tensors(form, _inside(arrays, WEIGHTS), "the model"))
         context = None
         if recipe.network.looks_at_runs:
-            context = Context(**{name: jnp.asarray(array) for name, array in groups[CONTEXT].items()})
-        return cls(recipe, sizes, weights, Trend(**groups[TREND]), context)
+            context = Context(**{name: jnp.asarray(array) for name, array in _inside(arrays, CONTEXT).items()})
+        return cls(recipe, sizes, weights, Trend(**_inside(arrays, TREND)), context)
 
 
 def _inside(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:

@@ -140,10 +140,7 @@ class NBFSettings(ModelSettings):
     def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> NBF:
         require_enough_runs(view.inputs, self.name)
         places, basis = _shared(view.coordinates), pod(view.fields, self.energy, self.modes)
-        branch = BranchSettings(
-            self.members, self.width, self.steps, self.learning_rate, self.weight_decay, self.seed, self.degree
-        )
-        line, scale, trained = Coefficients.fit(branch, view.inputs, basis.coefficients)
+        line, scale, trained = Coefficients.fit(BranchSettings.of(self), view.inputs, basis.coefficients)
         targets, amplitude = _targets(basis)
         n_features = n_fourier_features(places.shape[1], self.fourier_octaves)
         weights = _last_by_least_squares(

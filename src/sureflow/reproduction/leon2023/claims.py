@@ -170,7 +170,7 @@ CLAIMS = (
         "appendix C",
         f"largest over smallest in-domain error under {criteria.INDIFFERENT:g}, miscalibration areas within 0.05",
         criteria.lambda_matters_little,
-        needs="evidential models with several λ, which the preset methods trains",
+        needs="evidential models with several λ, which the preset kinds trains",
     ),
     Claim(
         "Models that account for nonlocal phenomena (NBFs, POD-DeepONets, FNOs) are worth further research, since errors sit "
@@ -187,6 +187,6 @@ CLAIMS = (
         "neither has both a lower error and a lower miscalibration area than the ensemble, in-domain or out-of-domain: nothing "
         "was missed",
         criteria.other_ways_are_no_better,
-        needs="both; the preset methods has them",
+        needs="both; the preset kinds has them",
     ),
 )
