@@ -282,8 +282,8 @@ NOTES = """Made by `benchmarks/peers.py`; this page is its output. What the peer
 Not tried: EZyRB's neural networks and autoencoders, SMT's local POD, more restarts, other variables or alignments than
 those of our scalings. Test runs choose nothing within a fit, but the settings of the tuned Gaussian
 processes were mended, in the peers' favor, after their errors on test runs had been seen. A method that needs more than the given
-processor seconds is stopped, and its line stays empty. Seconds are for orientation: they depend on what else the machine does. Rows are kept
-(`--rows`): those of one table may come from several runs of the script."""
+processor seconds is stopped, and its line stays empty. Seconds are for orientation: they depend on what else the machine does.
+Rows are kept (`--rows`): those of one table may come from several runs of the script."""
 
 
 if __name__ == "__main__":
