@@ -1,6 +1,7 @@
 """Runs with a wall layer of known thickness: profiles between a wall and a shock, on lines normal to a circle."""
 
 import numpy as np
+from scipy.stats import qmc
 
 import synthetic
 from sureflow.data.runs import Runs
@@ -42,17 +43,35 @@ def view(inputs: np.ndarray, moves: float = 0.0) -> View:
 def runs(conditions: np.ndarray | None = None, shape: tuple[int, int] = SHAPE, wall: str = "isothermal") -> Runs:
     """A laminar layer, as thick as 12 Re^-1/2 lengths, below a shock at 0.8 of lines normal to a circle."""
     conditions = synthetic.grid() if conditions is None else conditions
-    gas, flight = PerfectGas(), Flight()
-    stream = flight.values(("mach", "altitude_km"), conditions)
+    made_by = {"mesh": {"body": {"nose_radius": LENGTH}}, "wall": {"kind": wall, "temperature": WALL}}
+    return _flow({"mach": conditions[:, 0], "altitude_km": conditions[:, 1]}, _nodes(shape), made_by)
+
+
+def bodies(count: int = 40, shape: tuple[int, int] = (24, 9)) -> Runs:
+    """The same about circles of other sizes, which end in straight walls of other angles."""
+    low, high = np.array([[12.0, 25.0, 0.8, 20.0], [28.0, 55.0, 1.2, 50.0]])
+    sample = qmc.Halton(4, rng=0).random(count)
+    names = "mach", "altitude_km", "nose_radius", "cone_deg"
+    given: dict[str, np.ndarray] = dict(zip(names, (low + sample * (high - low)).T, strict=True))
+    nodes = np.stack([_nodes(shape, *pair) for pair in zip(given["nose_radius"], given["cone_deg"], strict=True)])
+    return _flow(given, nodes, {"wall": {"kind": "isothermal", "temperature": WALL}})
+
+
+def _flow(parameters: dict[str, np.ndarray], nodes: np.ndarray, made_by: dict) -> Runs:
+    """Fields of conditions on nodes (node_j, node_i, 2), or those of every run."""
+    gas, flight, shape = PerfectGas(), Flight(), (nodes.shape[-3] - 1, nodes.shape[-2] - 1)
+    stream = flight.values(("mach", "altitude_km"), np.column_stack([parameters["mach"], parameters["altitude_km"]]))
     velocity, density, cold = (stream[name][:, None, None] for name in ("velocity", "density", "temperature"))
+    length = np.reshape(parameters.get("nose_radius", LENGTH), (-1, 1, 1))
     hot = cold + velocity**2 / (2.0 * gas.cp)
-    reynolds = density * velocity * LENGTH / gas.viscosity(hot, 1.0)
-    nodes = _nodes(shape)
-    centers = 0.25 * (nodes[1:, 1:] + nodes[1:, :-1] + nodes[:-1, 1:] + nodes[:-1, :-1])
-    height = np.linalg.norm(centers - 0.5 * (nodes[:1, 1:] + nodes[:1, :-1]), axis=2)
-    angle = np.arctan2(centers[..., 1], 1.0 - centers[..., 0])
-    share = np.tanh(2.0 * height / (12.0 * reynolds**-0.5))
-    behind = 0.5 * (1.0 - np.tanh(30.0 * (height - 0.4)))
+    reynolds = density * velocity * length / gas.viscosity(hot, 1.0)
+    corners = nodes.reshape(-1, *nodes.shape[-3:])
+    centers = 0.25 * (corners[:, 1:, 1:] + corners[:, 1:, :-1] + corners[:, :-1, 1:] + corners[:, :-1, :-1])
+    feet = 0.5 * (corners[:, :1, 1:] + corners[:, :1, :-1])
+    height, along = np.linalg.norm(centers - feet, axis=3), corners[:, :1, 1:] - corners[:, :1, :-1]
+    angle = np.pi / 2 - np.arctan2(along[..., 1], along[..., 0])
+    share = np.tanh(2.0 * height / (12.0 * length * reynolds**-0.5))
+    behind = 0.5 * (1.0 - np.tanh(30.0 * (height / length - 0.4)))
     speed = 0.3 * share * behind + (1.0 - behind)
     temperature = WALL + (hot - WALL) * share - (speed * velocity) ** 2 / (2.0 * gas.cp)
     temperature = np.where(behind > 0.5, np.maximum(temperature, 0.5 * WALL), np.maximum(cold, 0.3 * temperature))
@@ -63,25 +82,32 @@ def runs(conditions: np.ndarray | None = None, shape: tuple[int, int] = SHAPE, w
         "rho": pressure / (gas.gas_constant * temperature),
         "T": temperature,
     }
+    count = len(parameters["mach"])
+    units = {"mach": "1", "altitude_km": "km", "nose_radius": "m", "cone_deg": "deg"}
     return Runs.from_arrays(
-        {"mach": conditions[:, 0], "altitude_km": conditions[:, 1]},
-        centers.reshape(-1, 2),
-        {
-            name: np.broadcast_to(values, (len(conditions), *shape)).reshape(len(conditions), -1)
-            for name, values in fields.items()
-        },
-        {"u1": "m/s", "u2": "m/s", "rho": "kg/m3", "T": "K", "mach": "1", "altitude_km": "km"},
+        parameters,
+        centers.reshape(*nodes.shape[:-3], -1, 2),
+        {name: np.broadcast_to(values, (count, *shape)).reshape(count, -1) for name, values in fields.items()},
+        {"u1": "m/s", "u2": "m/s", "rho": "kg/m3", "T": "K", **{name: units[name] for name in parameters}},
         flight,
         axes=("x", "r"),
         shape=shape,
-        nodes=nodes.reshape(-1, 2),
+        nodes=nodes.reshape(*nodes.shape[:-3], -1, 2),
         gas=gas,
-        made_by={"mesh": {"body": {"nose_radius": LENGTH}}, "wall": {"kind": wall, "temperature": WALL}},
+        made_by=made_by,
     )
 
 
-def _nodes(shape: tuple[int, int]) -> np.ndarray:
-    """A quarter of a ring from radius 1 to 1.5, finest at the wall; (node_j, node_i, 2)."""
+def _nodes(shape: tuple[int, int], radius: float = LENGTH, cone: float = 0.0) -> np.ndarray:
+    """Lines normal to a circle that ends in a straight wall, half a radius high, finest at the wall; (node_j, node_i, 2).
+
+    Without a cone angle, in degrees, it is a quarter of a circle.
+    """
+    end = np.pi / 2 - np.radians(cone)
+    arc = np.linspace(0.0, 2.2 if cone else end, shape[1] + 1)
+    turned = np.minimum(arc, end)
+    straight = (arc - turned)[:, None] * np.stack([np.sin(turned), np.cos(turned)], axis=1)
+    outward = np.stack([-np.cos(turned), np.sin(turned)], axis=1)
+    wall = radius * (np.array([1.0, 0.0]) + outward + straight)
     way = np.linspace(0.0, 1.0, shape[0] + 1)
-    radius, angle = np.meshgrid(1.0 + 0.5 * way**2, np.linspace(0.0, np.pi / 2, shape[1] + 1), indexing="ij")
-    return np.stack([1.0 - radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
+    return wall + 0.5 * radius * (way**2)[:, None, None] * outward

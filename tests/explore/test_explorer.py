@@ -10,7 +10,7 @@ import sureflow as sf
 from explore.trained import of_kind, trained
 from sureflow.errors import Exists, SureflowError
 from sureflow.explore.explorer import explorer, write_explorer
-from sureflow.explore.packing import Kind, coded
+from sureflow.explore.packing import Keeping, Kind, coded
 
 
 def test_the_page_needs_nothing_else():
@@ -37,7 +37,7 @@ def test_declared_quantities_are_left_out(kind):
 def test_a_field_that_is_uniform_in_most_runs():
     rows = np.full((5, 2, 8), 3.0)
     rows[0, 0] = np.arange(8.0)
-    np.testing.assert_allclose(coded(rows, Kind.RUNS).values(), rows, atol=1e-4)  # 19 bits of 7, in float32
+    np.testing.assert_allclose(coded(rows, Keeping(Kind.RUNS)).values(), rows, atol=1e-4)  # 19 bits of 7, in float32
 
 
 def test_a_page_is_not_replaced_unasked(tmp_path):

@@ -9,7 +9,6 @@ import sureflow as sf
 import synthetic
 from explore.trained import CLOSED, trained
 from sureflow.explore.answers import program_of
-from sureflow.explore.packing import coded
 from sureflow.models.interpolation import InterpolationSettings
 
 
@@ -26,8 +25,7 @@ def test_the_program_is_the_model(model):
 def agrees(surrogate):
     at = conditions(surrogate)
     program = program_of(surrogate, [])
-    read = program.reading({name: coded(rows, program.kinds[name]).values() for name, rows in program.rows.items()})
-    found, wanted = read.run(at), surrogate.answer(at).predictive
+    found, wanted = program.reading(program.coded()).run(at), surrogate.answer(at).predictive
     extent = np.ptp(wanted.mean, axis=(0, 2))[:, None]
     assert np.abs(found["mean"] - wanted.mean).max() < 1e-4 * extent.max()
     assert (np.abs(found["mean"] - wanted.mean) < 1e-4 * extent).all()

@@ -12,7 +12,17 @@ from sureflow.models.train_settings import TrainSettings
 from sureflow.surrogate.model import Surrogate
 from sureflow.train.nbf import NBFSettings
 
-CLOSED = ("interpolation", "aligned", "shock-aligned", "pod-gp", "pod-deeponet", "nbf")
+CLOSED = (
+    "interpolation",
+    "aligned",
+    "shock-aligned",
+    "layer-aligned",
+    "body-aligned",
+    "bodies",
+    "pod-gp",
+    "pod-deeponet",
+    "nbf",
+)
 
 NETWORKS = {
     "pod-deeponet": PodDeepONetSettings(members=3, width=8, steps=200),
@@ -32,7 +42,9 @@ def trained(model: str) -> Surrogate:
     """A model of the small bow shock; the bars of all kinds are those of the interpolation, whose folds are quick."""
     if model == "interpolation":
         return sf.fit(synthetic.runs(), model)
-    if model in ("aligned", "shock-aligned"):
+    if model == "bodies":  # over four parameters, on meshes that move
+        return sf.fit(layers.bodies(), "body-aligned", scaling="similarity")
+    if model.endswith("aligned"):
         return sf.fit(layers.runs(), model, scaling="similarity")
     settings = NETWORKS.get(model, model)
     return replace(

@@ -116,10 +116,10 @@ def lines_of(geometry: Geometry, topology: Topology) -> Lines | None:
     levels = np.concatenate([[0.0], share.mean(axis=1), [1.0]])
     if not (np.diff(levels) > 0).all():
         return None
-    return Lines(levels, float(1.0 / np.mean(1.0 / length)), _along(nodes[0]))
+    return Lines(levels, float(1.0 / np.mean(1.0 / length)), places_along(nodes[0]))
 
 
-def _along(wall: Float[np.ndarray, "node 2"]) -> Float[np.ndarray, " place"]:
+def places_along(wall: Float[np.ndarray, "node 2"]) -> Float[np.ndarray, " place"]:
     """The lines at ALONG, as fractions; on a wall that hardly turns they are at even distances.
 
     The wall has turned at twice the arc up to half of its turn: where the sphere of a sphere-cone ends.

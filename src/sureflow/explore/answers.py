@@ -30,6 +30,9 @@ def program_of(surrogate: Surrogate, ranges: Ranges, progress: Callable[[float],
     Named outputs: mean and std of every field, what quantities need, and the nodes of a mesh that moves.
     """
     program = Program()
+    shape = surrogate.space.topology.shape
+    if shape is not None:
+        program.strides = {int(np.prod(one)): one[-1] for one in (shape, tuple(size + 1 for size in shape))}
     parameters = program.parameters()
     places = None
     if surrogate.space.moving is not None:
@@ -37,8 +40,8 @@ def program_of(surrogate: Surrogate, ranges: Ranges, progress: Callable[[float],
         places = moved.rows(_places(surrogate.space.moving), Kind.PLACES)
         program.name(places=places)
         if reads_body(surrogate) and surrogate.space.is_plane_block:
-            assert surrogate.space.topology.shape is not None
-            program.name(body=moved.times(_body(surrogate.space.moving, surrogate.space.topology.shape)))
+            assert shape is not None
+            program.name(body=moved.times(_body(surrogate.space.moving, shape)))
     form, units, novelty = _normalized(surrogate, parameters, places, ranges, progress)
     mean, size = _physical(surrogate, form.mean, units)
     program.name(mean=_limited(surrogate, mean, parameters), novelty=novelty)

@@ -9,13 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sureflow.explore.packing import Kind
-from sureflow.explore.program import Value, join, select
+from sureflow.explore.program import Value, join
 from sureflow.models.contract import Coordinates
 from sureflow.models.kernels import KERNELS
 from sureflow.models.pod_gp import WIDE
-from sureflow.models.shock_frame import FINENESS, HOTTER, LAYER, SHOCK
 from sureflow.models.trend import degree_of, products_of
-from sureflow.models.warps import COLDEST, COLUMNS, TAPS
 from sureflow.predictive import DISCREPANCY, EPISTEMIC
 from sureflow.registry import Registry
 
@@ -50,104 +48,58 @@ RADIAL: dict[str, Callable[[Value], Value]] = {
 
 def interpolation(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     """Weights of the runs, and a spread of what was missed at the nearest ones (`models.interpolation`)."""
-    bars, novelty = _missed_nearby(fitted, inputs, fitted.kernel)
+    bars, novelty = missed_nearby(fitted, inputs, fitted.kernel)
     return Form(weights_of(fitted, inputs, fitted.kernel).rows(fitted.fields, Kind.RUNS), {EPISTEMIC: bars}, novelty)
 
 
-def aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
-    """Runs that are warped to the wall layer of the condition, and then interpolated (`models.aligned`, `models.warps`)."""
-    weights, warp = weights_of(fitted, inputs, "cubic"), fitted.warp
-    layer, wall, hot = _layer_of(fitted, inputs)
-    density, temperature = warp.columns
-    outer, n_lines, n_rows = warp.outer.swapaxes(1, 2).astype(float), warp.inner.shape[3], len(warp._share)
-    levels = warp.inner.swapaxes(1, 2).astype(float)
-    moved = weights.warped(layer, warp.landmarks, warp.rows[1:], levels, n_rows)
-    above = wall - warp.zero[temperature]
-    warm = (moved.only(temperature) * (hot - wall) + above).at_least(above * COLDEST)
-    dense = moved.only(density).exponential() / warm + warp.zero[density]
-    which = np.zeros(len(warp.zero), int)
-    which[[density, temperature]] = 1, 2
-    inside = select(which, moved, dense, warm + warp.zero[temperature])
-    outer = np.pad(outer, ((0, 0), (0, 0), (n_rows - outer.shape[2], 0), (0, 0)), "edge")
-    outside = weights.rows(outer.reshape(*outer.shape[:2], -1), Kind.RUNS)
-    of_layer = inputs.program.constant(np.ones(1)).rows(np.repeat(warp._share, n_lines)[None, None]).only(0)
-    bars, novelty = _missed_nearby(fitted, inputs, "cubic")
-    return Form(inside * of_layer + outside * (1.0 - of_layer), {EPISTEMIC: bars}, novelty)
-
-
-def shock_aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
-    """Runs that are combined in the frame of wall layers and shocks, and brought to the mesh (`models.shock_frame`)."""
-    weights, frame, constant = weights_of(fitted, inputs, "cubic"), fitted.warp, inputs.program.constant
-    landmarks, wall, hot = _layer_of(fitted, inputs)
-    density, temperature = frame.columns
-    n_rows, zero, pressure = (frame.values.shape[1] - 1) // FINENESS, frame.zero, len(frame.zero)
-    shock, values, given = weights.times(frame.shocks), _frame_values(frame), frame.given
-    moved = weights.framed(landmarks, shock, given, values, n_rows)
-    # T - T_wall of the runs, in the frame, is what is kept of them times T_0 - T_wall.
-    heated = weights * constant(frame.temperatures @ (-1.0, 1.0))
-    above = heated.framed(landmarks, shock, given, values, n_rows).only(temperature)
-    warm_outside = above + (weights * constant(frame.temperatures[:, 0])).sum()
-    way = (((wall - zero[temperature]) / (hot - zero[temperature]) - frame.hottest) * (1 / HOTTER)).at_least(0.0)
-    way = way.at_most(1.0)
-    hotter = way**2 * (3.0 - way * 2.0)
-    coldest = (wall - zero[temperature]) * COLDEST
-    risen = moved.only(temperature) * ((1.0 - hotter) * (hot - wall)) + above * hotter
-    warm = (risen + (wall - zero[temperature])).at_least(coldest)
-    dense = moved.only(pressure).exponential() / warm + zero[density]
-    which = np.zeros(len(zero), int)
-    outside = select(np.where(np.arange(len(zero)) == temperature, 1, which), moved, warm_outside)
-    which[[density, temperature]] = 1, 2
-    inside = select(which, moved, dense, warm + zero[temperature])
-    of_layer = shock.below((LAYER, SHOCK), n_rows)
-    lost = weights.rows(np.asarray(frame.lost, float), Kind.LOST)
-    bars, novelty = _missed_nearby(fitted, inputs, "cubic")
-    return Form(inside * of_layer + outside * (1.0 - of_layer) + lost, {EPISTEMIC: bars}, novelty)
-
-
-def _frame_values(frame: Any) -> np.ndarray:
-    """The fields with (T - T_wall) / (T_0 - T_wall) in place of the temperature, then the logarithm of the pressure.
-
-    The latter is that of the wall layer: beyond the shock nobody asks for it, and what does not vary takes no room.
-    """
-    n_variables = len(frame.zero)
-    values = np.asarray(frame.values[:, :, : n_variables + 1], float).swapaxes(1, 2).copy()
-    values[:, frame.columns[1]] = frame.values[:, :, n_variables + 1]
-    end = int(np.ceil(FINENESS * (frame.given[-2] + 0.5))) + TAPS
-    values[:, -1, end:] = values[:, -1, end - 1 : end]
-    return values
-
-
-def _layer_of(fitted: Any, inputs: Value) -> tuple[Value, Value, Value]:
-    """Landmarks of the wall layer of a condition, and the temperatures of wall and stagnation."""
-    first = len(fitted.scales)
-    wall, hot = map(inputs.pick, range(first + COLUMNS - 2, first + COLUMNS))
-    return inputs.pick(*range(first, first + COLUMNS - 2)), wall, hot
-
-
-def _missed_nearby(fitted: Any, inputs: Value, kernel: str) -> tuple[Value, Value]:
+def missed_nearby(fitted: Any, inputs: Value, kernel: str) -> tuple[Value, Value]:
     """Root mean square of what was missed at the runs nearby, times the power function; and the novelty."""
+    terms = terms_of(fitted, inputs, kernel)[1]
+    power = power_of(terms, solved(terms, fitted.inverse), kernel)
+    return spread_nearby(fitted, inputs, kernel) * power, power * (1 / fitted._typical_power)
+
+
+def spread_nearby(fitted: Any, inputs: Value, kernel: str) -> Value:
+    """Root mean square of what was missed at the runs nearby, over the power function (`models.kernels.nearby`)."""
     n_runs, n_varying = fitted.nodes.shape
-    away, terms = _terms(fitted, inputs, kernel)
-    power = (KERNELS[kernel].at_zero - terms.quadratic(fitted.inverse)).root()
+    away, _ = terms_of(fitted, inputs, kernel)
     nearest, width = away.smallest(), away.smallest(min(2 * (n_varying + 1), n_runs) - 1)
     shares = ((nearest**2 - away**2) / (width**2) * 0.5).exponential()
-    variance = (shares / shares.sum()).rows(np.asarray(fitted.residuals, float) ** 2, Kind.POSITIVE)
-    return variance.root() * power, power * (1 / fitted._typical_power)
+    return (shares / shares.sum()).rows(np.asarray(fitted.residuals, float) ** 2, Kind.POSITIVE).root()
+
+
+def solved(terms: Value, inverse: np.ndarray) -> Value:
+    """Terms times the inverse of a system, which is symmetric but for rounding: a page keeps half of it."""
+    return terms.times(0.5 * (inverse + inverse.T))
+
+
+def power_of(terms: Value, solution: Value, kernel: str) -> Value:
+    """The power function (`models.kernels.power_function`), of terms and what they solve."""
+    return (KERNELS[kernel].at_zero - (terms * solution).sum()).root()
 
 
 def weights_of(fitted: Any, inputs: Value, kernel: str) -> Value:
     """What the fields of the runs are multiplied with to interpolate between them."""
-    return _terms(fitted, inputs, kernel)[1].times(fitted.inverse[:, : len(fitted.nodes)])
+    return solved(terms_of(fitted, inputs, kernel)[1], fitted.inverse).pick(*range(len(fitted.nodes)))
 
 
-def _terms(fitted: Any, inputs: Value, kernel: str) -> tuple[Value, Value]:
+def terms_of(fitted: Any, inputs: Value, kernel: str) -> tuple[Value, Value]:
     """Distances from the nodes; and radial basis functions about them, then 1 and the inputs."""
+    x = metric_inputs(fitted, inputs)
+    away = x.distance(fitted.nodes)
+    return away, radial_terms(x, away, kernel)
+
+
+def metric_inputs(fitted: Any, inputs: Value) -> Value:
+    """Inputs that vary in the runs, as distances between conditions are measured."""
     used = fitted.scales > 0
     x = inputs.pick(*np.flatnonzero(used)) * inputs.program.constant(fitted.scales[used])
-    if hasattr(fitted, "mixture"):
-        x = x.times(fitted.mixture)
-    away = x.distance(fitted.nodes)
-    return away, join(RADIAL[kernel](away), x.program.constant(np.ones(1)), x)
+    return x.times(fitted.mixture) if hasattr(fitted, "mixture") else x
+
+
+def radial_terms(x: Value, away: Value, kernel: str) -> Value:
+    """Radial basis functions of distances, then 1 and the inputs (`models.kernels.terms`)."""
+    return join(RADIAL[kernel](away), x.program.constant(np.ones(1)), x)
 
 
 def pod_gp(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
@@ -216,8 +168,8 @@ def _terms_of_trend(fitted: Any, branch: Any, inputs: Value) -> Value:
 
 
 FORMS.register("interpolation", interpolation)
-FORMS.register("aligned", aligned)
-FORMS.register("shock-aligned", shock_aligned)
+for name in ("aligned", "shock-aligned", "body-aligned", "layer-aligned"):
+    FORMS.later(name, "sureflow.explore.aligned_forms")
 FORMS.register("pod-gp", pod_gp)
 FORMS.register("pod-deeponet", pod_deeponet)
 FORMS.register("nbf", nbf)

@@ -17,7 +17,7 @@ from sureflow.data.disk import explain_writing
 from sureflow.data.labels import LONG_NAMES
 from sureflow.errors import Exists, SureflowError
 from sureflow.explore.answers import has_closed_form, program_of, reads_body
-from sureflow.explore.packing import Coded, Packing, coded
+from sureflow.explore.packing import Coded, Packing
 from sureflow.explore.program import Program
 from sureflow.explore.surfaces import Cut, drawn, restricted
 from sureflow.explore.tabulated import Ranges
@@ -28,14 +28,14 @@ from sureflow.surrogate.observe import QUANTITIES
 from sureflow.uq.domain import MORE_NOVEL, OFF_PLANE, TrainingDomain
 
 EXPLORER = "explorer.html"  # beside the report of a study
-SCRIPTS = ("program.js", "view.js", "chart.js", "quantities.js", "verdict.js", "source.js", "app.js")
+SCRIPTS = ("program.js", "frames.js", "view.js", "chart.js", "quantities.js", "verdict.js", "source.js", "app.js")
 COLORS = ("viridis", "cividis", "magma", "inferno", "gray")  # lightness grows along all of them
 RADIUS = "r"  # an axis of this name is the distance from an axis of symmetry
 BEYOND = 0.25  # how far sliders go beyond the training runs, in widths of their range
 LEAST = 0.5  # what is positive by nature is at least this share of its least value in the runs
 DENSITY_UNIT = "kg/m3"
 # Bits of rows to try, the share of the range that may be lost, and the share of a loss that more bits must leave at most.
-MORE_BITS, ENOUGH, WORTH = (0, 2, 4), 3e-5, 0.6
+MORE_BITS, ENOUGH, WORTH = (-1.5, 0, 0.5, 0.75, 1, 2, 4), 5e-5, 0.95
 CHECKED, CHECKED_AT_ONCE = 20, 5  # conditions at which the page is compared with the model
 TABLED = 0.8  # the share of the work that tabulating a model takes, about
 
@@ -87,7 +87,7 @@ def explorer(surrogate: Surrogate, title: str = "", *, cut: Cut | None = None, p
     if header["used"] is not None:
         used = scene.content["used"]
         whole = [name for name, one in program.rows.items() if one.shape[2] == surrogate.space.n_points]
-        rows |= {name: rows[name]._replace(levels=rows[name].levels[:, :, used]) for name in whole}
+        rows |= {name: rows[name]._replace(levels=rows[name].levels[:, :, used], stride=1) for name in whole}
     add_start(header, scene, read, used)
     header |= {"program": packed(program, rows, model), "check": check, "service": None}
     rest(0.7, "compressing")
@@ -124,13 +124,10 @@ def kept_rows(
     """
     rows: dict[str, Coded] = {}
     read, off = program, Loss(np.inf, np.inf)
-    for more_bits in MORE_BITS if has_closed_form(surrogate) else MORE_BITS[:1]:
+    for more_bits in MORE_BITS if has_closed_form(surrogate) else (0,):
         progress(0.0, "packing the fields")
-        finer = {
-            name: coded(one, program.kinds[name], program.strides.get(name, 1), more_bits)
-            for name, one in program.rows.items()
-        }
-        reading = program.reading({name: one.values() for name, one in finer.items()})
+        finer = program.coded(more_bits)
+        reading = program.reading(finer)
         left = loss(surrogate, reading, ranges, lambda share: progress(0.3 + 0.4 * share, "comparing with the model"))
         if left.mean > WORTH * off.mean:  # what is left is not the rounding of rows
             break
@@ -228,12 +225,12 @@ def described(surrogate: Surrogate, packing: Packing, cut: Cut | None) -> dict[s
     packing.add("triangles", surface.triangles.ravel().astype(np.int32))
     for name in ("owners", "first", "second"):
         packing.add(name, getattr(surface, name).astype(np.int32))
-    packing.add("share", surface.share)
+    packing.add("share", surface.share.astype(np.float32))
     packing.add("runs", domain.parameters)
     places = None
     if space.moving is None or cut is not None:
         places = middle.points if middle.nodes is None else middle.nodes
-        packing.add("places", surface.at(places).ravel())
+        packing.add("places", surface.at(places).ravel().astype(np.float32))
     palette = np.stack([np.rint(255 * colormaps[name](np.arange(256))[:, :3]) for name in COLORS]).astype(np.uint8)
     return {
         "subtitle": _subtitle(surrogate),

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+HARMLESS = str.maketrans("<&", ".:")  # for characters of Python's base 85
 DTYPES = {"float64": "f8", "float32": "f4", "int32": "i4"}
 
 Rows = Float[np.ndarray, "row variable point"]
@@ -28,11 +29,31 @@ class Kind(StrEnum):
     PLACES = "places"  # the same of nodes, whose distances from a wall are small
 
 
-BITS = {Kind.MODES: 16, Kind.FINE: 20, Kind.POSITIVE: 11, Kind.RUNS: 19, Kind.FRAME: 19, Kind.LOST: 12, Kind.PLACES: 25}
+BITS = {
+    Kind.MODES: 16,
+    Kind.FINE: 20,
+    Kind.POSITIVE: 11,
+    Kind.RUNS: 19,
+    Kind.FRAME: 19,
+    Kind.LOST: 11.5,
+    Kind.PLACES: 28,
+}
 COMPONENTS = (Kind.RUNS, Kind.FRAME, Kind.LOST, Kind.PLACES)
 MOST_LEVELS = 2**31 - 1
 MOST_PLANES = 4  # bytes of a level
+# How often differences are taken from one stride to the next, and from one point to the next within a stride.
+DIFFERENCES = ((1, 0), (2, 0), (1, 1), (2, 1))
 ROOT = 4  # of rows that are positive
+
+
+class Keeping(NamedTuple):
+    """How rows are kept."""
+
+    kind: Kind
+    stride: int = 0  # points of a line, where lines differ little from one to the next; 0 is that of all fields
+    spread: Float[np.ndarray, " variable"] | None = (
+        None  # what digits are shares of, where it is not the reach of a row
+    )
 
 
 class Coded(NamedTuple):
@@ -43,7 +64,7 @@ class Coded(NamedTuple):
     step: Float[np.ndarray, "row variable"]
     exponent: int = 1
     mix: Float[np.ndarray, "row component"] | None = None
-    stride: int = 1  # from a point to that from which it differs least
+    stride: int = 1  # see `Keeping`
 
     def values(self) -> Rows:
         """The rows as a page reads them, in single precision unless their levels are finer."""
@@ -58,21 +79,25 @@ class Coded(NamedTuple):
         return max(2, (int(self.levels.max(initial=0)).bit_length() + 7) // 8)
 
 
-def coded(rows: Rows, kind: Kind, stride: int = 1, more_bits: int = 0) -> Coded:
+def coded(rows: Rows, keeping: Keeping, more_bits: float = 0) -> Coded:
     """Rows in levels; those of runs in more of them, where their weights are large."""
-    most = 2 ** (BITS[kind] + (more_bits if kind in COMPONENTS else 0)) - 1
+    kind, stride, spread = keeping
+    most = round(2 ** (BITS[kind] + (more_bits if kind in COMPONENTS else 0))) - 1
+    if spread is not None:
+        low = rows.min(axis=2)
+        step = np.maximum(spread / most, np.ptp(rows, axis=2) / MOST_LEVELS)
+        return Coded(_levels(rows, low, step), low, step, stride=max(stride, 1))
     if kind in COMPONENTS:
-        return _components(rows, most)._replace(stride=stride)
+        return _components(rows, _typical_spread(rows) / most)._replace(stride=max(stride, 1))
     exponent = ROOT if kind is Kind.POSITIVE else 1
     values = np.maximum(rows, 0.0) ** (1 / ROOT) if kind is Kind.POSITIVE else np.asarray(rows, float)
     low, high = (np.zeros(values.shape[:2]) if kind is Kind.POSITIVE else values.min(axis=2)), values.max(axis=2)
     step = np.where(high > low, (high - low) / most, 1.0)
-    return Coded(_levels(values, low, step), low, step, exponent, stride=stride)
+    return Coded(_levels(values, low, step), low, step, exponent, stride=max(stride, 1))
 
 
-def _components(rows: Rows, most: int) -> Coded:
+def _components(rows: Rows, step: Float[np.ndarray, " variable"]) -> Coded:
     """Orthogonal components of the rows, with one step for all of them: weights of rows and of components are equally large."""
-    step = _typical_spread(rows) / most
     flat = (rows / step[:, None]).reshape(len(rows), -1)
     mix = np.linalg.eigh(flat @ flat.T)[1][:, ::-1].astype(np.float32)
     values = np.linalg.solve(mix.astype(float), flat).reshape(rows.shape) * step[:, None]
@@ -110,28 +135,29 @@ class Packing:
 
     def add(self, name: str, array: np.ndarray) -> None:
         kept = self.content[name] = np.ascontiguousarray(array)
-        self.arrays[name] = {
-            "offset": self._append(kept.tobytes()),
-            "shape": kept.shape,
-            "dtype": DTYPES[str(kept.dtype)],
-        }
+        half = kept.ndim == 2 and kept.shape[0] == kept.shape[1] > 1 and np.array_equal(kept, kept.T)
+        content = kept[np.tril_indices(len(kept))] if half else kept
+        described = {"offset": self._append(content.tobytes()), "shape": kept.shape, "dtype": DTYPES[str(kept.dtype)]}
+        self.arrays[name] = {**described, "half": True} if half else described
 
     def add_rows(self, name: str, rows: Coded) -> None:
-        """Differences of the levels along the points, the lowest bytes of a row before the next ones."""
+        """What is left of the levels when those of neighbors are known, the lowest bytes of a row before the next ones."""
         self.add(f"{name}.ranges", np.stack([rows.low, rows.step], axis=-1).reshape(-1, 2))
         mix = None
         if rows.mix is not None:
             mix = f"{name}.mix"
             self.add(mix, rows.mix)
-        steps = _differences(rows.levels, rows.stride)
-        parts = np.stack([(steps >> 8 * plane) & 255 for plane in range(rows.planes)], axis=-2).astype(np.uint8)
+        left, orders = _left_by_neighbors(rows.levels, rows.stride)
+        self.add(f"{name}.orders", orders.astype(np.int32))
+        folded = _folded(left, 8 * rows.planes)
+        parts = np.stack([(folded >> 8 * plane) & 255 for plane in range(rows.planes)], axis=-2).astype(np.uint8)
         described = {"shape": rows.levels.shape, "planes": rows.planes, "exponent": rows.exponent, "mix": mix}
-        described |= {"stride": rows.stride, "ranges": f"{name}.ranges"}
+        described |= {"stride": rows.stride, "ranges": f"{name}.ranges", "orders": f"{name}.orders"}
         self.rows[name] = {"offset": self._append(parts.tobytes()), **described}
 
     def text(self) -> str:
-        """All bytes, compressed, as text."""
-        return base64.b64encode(zlib.compress(b"".join(self.parts), 6)).decode()
+        """All bytes, compressed, as text: four bytes in five characters that mean nothing to HTML."""
+        return base64.b85encode(zlib.compress(b"".join(self.parts), 9)).decode().translate(HARMLESS)
 
     def _append(self, content: bytes) -> int:
         self.parts += [content, bytes(-len(content) % 8)]
@@ -139,9 +165,24 @@ class Packing:
         return offset
 
 
-def _differences(levels: np.ndarray, stride: int) -> np.ndarray:
-    """From the point before; and from the point one stride before, where there is one."""
-    steps = np.diff(levels, axis=-1, prepend=0)
-    if stride > 1:
-        steps[..., stride:] = levels[..., stride:] - levels[..., :-stride]
-    return steps
+def _left_by_neighbors(levels: np.ndarray, stride: int) -> tuple[np.ndarray, np.ndarray]:
+    """Differences, row by row those that are smallest; and which: 0 to 3, see DIFFERENCES."""
+    count, n_variables, size = levels.shape
+    blocks = levels.reshape(count, n_variables, size // stride, stride).astype(np.int64)
+    least, left, orders = None, blocks, np.zeros((count, n_variables), int)
+    for order, (along, across) in enumerate(DIFFERENCES):
+        steps = blocks
+        for axis in [2] * along + [3] * across:
+            steps = np.diff(steps, axis=axis, prepend=0)
+        bits = np.log2(1.0 + np.abs(steps)).sum(axis=(2, 3))
+        better = np.ones_like(bits, bool) if least is None else bits < least
+        least = bits if least is None else np.minimum(bits, least)
+        left, orders = np.where(better[:, :, None, None], steps, left), np.where(better, order, orders)
+    return left.reshape(levels.shape), orders
+
+
+def _folded(steps: np.ndarray, bits: int) -> np.ndarray:
+    """0, -1, 1, -2, ... as 0, 1, 2, 3, ...: small steps of either sign have small numbers. All is modulo 2^bits."""
+    half = 1 << (bits - 1)
+    wrapped = ((steps + half) & (2 * half - 1)) - half
+    return np.where(wrapped < 0, -2 * wrapped - 1, 2 * wrapped)

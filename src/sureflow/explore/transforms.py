@@ -7,7 +7,7 @@ import numpy as np
 
 from sureflow.data.scaling import DENSITY_UNIT, DIVISORS, Scaling
 from sureflow.data.similarity import REYNOLDS_POWER, Similarity
-from sureflow.data.wall_layer import FREE, LANDMARKS
+from sureflow.data.wall_layer import ALONG, FREE, LANDMARKS
 from sureflow.errors import SureflowError
 from sureflow.explore.program import Value, join
 from sureflow.physics.atmosphere import BASE, EARTH_RADIUS, HIGHEST_KM
@@ -128,6 +128,7 @@ def layer_columns_of(surrogate: Surrogate, parameters: Value, units: FieldUnits,
     """
     predictor, layer = surrogate.predictor, surrogate.predictor.layer
     assert layer is not None
+    assert surrogate.space.topology.shape is not None
     numbers = alike_numbers(layer.similarity, parameters, surrogate.parameter_names)
     assert numbers.wall_temperature is not None
     hot, wall = numbers.stagnation_temperature, numbers.wall_temperature
@@ -135,29 +136,35 @@ def layer_columns_of(surrogate: Surrogate, parameters: Value, units: FieldUnits,
         numbers.length
         * (numbers.reynolds.logarithm() * layer.power + wall / hot * layer.of_wall + layer.constant).exponential()
     )
-    found = [place(thickness * one) for place in [_row_of(surrogate, parameters, places)] for one in LANDMARKS]
+    length, share, along = _lines_of(surrogate, parameters, places)
+    row = _row_of(share, surrogate.space.topology.shape[0])
+    found = [_held_back(row(thickness * one / length), layer.rows[2]) for one in LANDMARKS]
     standard, column = predictor.normalizer.fields, layer.temperature
     factor = (units.factor * parameters.program.constant(np.ones(len(standard.mean)))).pick(column)
     temperatures = [(one / factor - standard.mean[column]) * (1 / standard.std[column]) for one in (wall, hot)]
-    return join(*(_held_back(place, layer.rows[2]) for place in found), *temperatures)
+    return join(along, share, thickness / length, *found, *temperatures)
 
 
-def _row_of(surrogate: Surrogate, parameters: Value, places: Value | None) -> Callable[[Value], Value]:
-    """What turns a height above the wall into a row of the mesh.
+def _lines_of(surrogate: Surrogate, parameters: Value, places: Value | None) -> tuple[Value, Value, Value]:
+    """The length of lines from the wall, where cells lie on them in shares, and the lines at places along the wall."""
+    shape, constant = surrogate.space.topology.shape, parameters.program.constant
+    assert shape is not None
+    if places is None:
+        (lines,) = surrogate.space.lines(surrogate.domain.parameters[:1])
+        return constant(np.array([lines.length])), constant(lines.share[1:-1]), constant(lines.along)
+    moved, after = places.lines(shape), 1 + shape[0]
+    return moved.pick(0), moved.pick(*range(1, after)), moved.pick(*range(after, after + len(ALONG)))
+
+
+def _row_of(share: Value, n_rows: int) -> Callable[[Value], Value]:
+    """What turns a height above the wall, in shares of the lines, into a row of the mesh.
 
     Beyond the outer boundary rows go on as the line does: a table continues its last two entries.
     """
-    shape, constant = surrogate.space.topology.shape, parameters.program.constant
-    assert shape is not None
-    last = shape[0] - 0.5
-    rows = np.concatenate([[-0.5], np.arange(shape[0]), [last, 2 * last]])
-    if places is None:
-        (lines,) = surrogate.space.lines(surrogate.domain.parameters[:1])
-        at = np.append(lines.share, 2.0)
-        return lambda height: (height * (1 / lines.length)).table(at, rows[:, None])
-    moved = places.lines(shape)
-    at = join(constant(np.zeros(1)), moved.pick(*range(1, shape[0] + 1)), constant(np.array([1.0, 2.0])))
-    return lambda height: (height / moved.pick(0)).read(at, rows)
+    constant = share.program.constant
+    rows = np.concatenate([[-0.5], np.arange(n_rows), [n_rows - 0.5, 2 * n_rows - 1.0]])
+    at = join(constant(np.zeros(1)), share, constant(np.array([1.0, 2.0])))
+    return lambda height: height.read(at, rows)
 
 
 def _held_back(place: Value, end: float) -> Value:

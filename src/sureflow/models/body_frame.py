@@ -20,6 +20,7 @@ from sureflow.models.shock_frame import (
     _levels,
     _shock_rows,
     _with_wall,
+    at_places,
     between,
     fields_of_frame,
     places_of_rows,
@@ -86,7 +87,7 @@ class BodyFrame:
         shocks[:] = [taken @ shock for taken, shock in zip(to_stations, on_lines, strict=True)]
         for run, taken in enumerate(to_stations):
             levels = _levels(block(run).swapaxes(0, 1), layer, *told[run, -2:])
-            values[run] = between(levels, _with_wall(shape[0]), frame._rows(told[run], on_lines[run])) @ taken.T
+            values[run] = between(levels, _with_wall(shape[0]), frame.rows(told[run], on_lines[run])) @ taken.T
         modes, shares = _modes(values, frame.regions)
         frame = replace(frame, modes=modes, shares=shares)
         lost[:] = 0.0
@@ -202,16 +203,21 @@ class BodyFrame:
     ) -> Fields:
         """From the frame to the mesh."""
         if self._fineness_along > 1:
-            back = _taken(places_of_rows(self._lines(asked)[:, None], self._n_lines)[:, 0], len(shock))
+            back = _taken(stations_of_lines(self.usual, asked, self._n_lines, len(shock)), len(shock))
             values, shock = values @ back.T, back @ shock
-        rows = _at_places(values, places_of_rows(self._rows(asked, shock), self._n_rows))
-        return fields_of_frame(rows, shock, asked[-2:], self.columns, self.zero, self._hottest)
+        rows = at_places(values, places_of_rows(self.rows(asked, shock), self._n_rows))
+        return fields_of_frame(rows, shock, asked[-2:], self.columns, self.zero, self.hottest)
 
     @cached_property
-    def _hottest(self) -> float:
+    def hottest(self) -> float:
         """The largest T_wall / T_0 of the runs."""
         wall, hot = (self.told[:, -2:] - self.zero[self.columns[1]]).T
         return float(np.max(wall / hot))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and lines of the mesh."""
+        return self._n_rows, self._n_lines
 
     @property
     def _n_rows(self) -> int:
@@ -227,25 +233,22 @@ class BodyFrame:
 
     def _lines(self, told: Told) -> Float[np.ndarray, " station"]:
         """The lines of a mesh, as fractions, at the stations of the frame."""
-        last = self._n_lines - 1.0
-        given, found = (np.concatenate([[0.0], one[: len(ALONG)], [last]]) for one in (self._usual, told))
-        stations = np.linspace(0.0, last, self.modes.shape[3])
-        return np.clip(monotone(given, found[None], stations)[0], 0.0, last)
+        return lines_of_stations(self.usual, told, self._n_lines, self.modes.shape[3])
 
-    def _rows(self, told: Told, shock: Lines) -> Float[np.ndarray, "place line"]:
+    def rows(self, told: Told, shock: Lines) -> Float[np.ndarray, "place line"]:
         """The rows of a mesh, as fractions, at the places of the frame."""
         places = np.linspace(-0.5, self._n_rows - 0.5, self.modes.shape[1])
-        return monotone(self._given, _nodes(told, shock, self._n_rows), places).T
+        return monotone(self.given, body_nodes(told, shock, self._n_rows), places).T
 
     @cached_property
-    def _usual(self) -> Told:
+    def usual(self) -> Told:
         """The mean of what is told of the runs."""
         return self.told.mean(axis=0)
 
     @cached_property
-    def _given(self) -> Float[np.ndarray, " node"]:
+    def given(self) -> Float[np.ndarray, " node"]:
         """Where the nodes of the maps lie in the frame, on every line."""
-        return _nodes(self._usual, self.shocks.mean(keepdims=True)[0], self._n_rows)[0]
+        return body_nodes(self.usual, self.shocks.mean(keepdims=True)[0], self._n_rows)[0]
 
 
 def _modes(
@@ -285,7 +288,7 @@ def _parts(ends: Sequence[int], size: int) -> list[slice]:
     return [slice(*pair) for pair in pairwise(edges)]
 
 
-def _nodes(told: Told, shock: Lines, n_rows: int) -> Float[np.ndarray, "line node"]:
+def body_nodes(told: Told, shock: Lines, n_rows: int) -> Float[np.ndarray, "line node"]:
     """Wall, landmarks of the layer, places between it and the shock, the shock and the outer boundary, in order, with room
     between them, on every line.
     """
@@ -303,6 +306,18 @@ def _nodes(told: Told, shock: Lines, n_rows: int) -> Float[np.ndarray, "line nod
     return np.column_stack([ends[0], inside, shock, ends[1]])
 
 
+def lines_of_stations(usual: Told, told: Told, n_lines: int, n_stations: int) -> Float[np.ndarray, " station"]:
+    """The lines of a mesh, as fractions, at the stations of a frame where walls have turned as `usual`."""
+    last = n_lines - 1.0
+    given, found = (np.concatenate([[0.0], one[: len(ALONG)], [last]]) for one in (usual, told))
+    return np.clip(monotone(given, found[None], np.linspace(0.0, last, n_stations))[0], 0.0, last)
+
+
+def stations_of_lines(usual: Told, told: Told, n_lines: int, n_stations: int) -> Float[np.ndarray, " line"]:
+    """The stations of the frame, as fractions, at the lines of the mesh."""
+    return places_of_rows(lines_of_stations(usual, told, n_lines, n_stations)[:, None], n_lines)[:, 0]
+
+
 def _held_back(share: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     """Shares up to FREE as they are, the others squeezed into what is left before END, in order."""
     room = END - FREE
@@ -312,21 +327,3 @@ def _held_back(share: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
 def _taken(at: Float[np.ndarray, " place"], count: int) -> Float[np.ndarray, "place line"]:
     """What takes values on so many lines to places between them."""
     return between(np.eye(count)[:, None], np.arange(count, dtype=float), np.tile(at[:, None], count))[:, 0]
-
-
-def _at_places(
-    values: Float[np.ndarray, "level value line"], at: Float[np.ndarray, "place line"]
-) -> Float[np.ndarray, "place value line"]:
-    """As `between` at levels of even distances, 0, 1, ...: from the four values around every place."""
-    piece = np.clip(at.astype(int), 1, len(values) - 3)
-    way = at - piece
-    taps = (
-        -0.5 * way * (1.0 - way) ** 2,
-        1.0 + 0.5 * way**2 * (3.0 * way - 5.0),
-        0.5 * way * (1.0 + way * (4.0 - 3.0 * way)),
-        -0.5 * way**2 * (1.0 - way),
-    )
-    found = np.zeros((len(at), *values.shape[1:]))
-    for number, tap in enumerate(taps):
-        found += tap[:, None] * np.take_along_axis(values, (piece + number - 1)[:, None], axis=0)
-    return found

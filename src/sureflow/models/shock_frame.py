@@ -58,7 +58,7 @@ class ShockFrame:
         for run, field in enumerate(view.fields):
             rows = np.asarray(field, float).reshape(n_variables, *shape).swapaxes(0, 1)
             levels = _levels(rows, layer, *layers[run, -2:])
-            values[run] = between(levels, _with_wall(len(rows)), frame._rows(layers[run, :-2], shocks[run]))
+            values[run] = between(levels, _with_wall(len(rows)), frame.rows(layers[run, :-2], shocks[run]))
             lost[run] = field - frame._on_mesh(values[run].astype(float), shocks[run], layers[run])
         return frame
 
@@ -69,6 +69,11 @@ class ShockFrame:
     def layers(self) -> Float[np.ndarray, "run column"]:
         """Those of the runs."""
         return np.column_stack([self.landmarks, self.temperatures])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and lines of the mesh."""
+        return (self.values.shape[1] - 1) // FINENESS, self.values.shape[3]
 
     @property
     def is_sound(self) -> bool:
@@ -107,9 +112,8 @@ class ShockFrame:
         asked: Float[np.ndarray, " column"],
     ) -> Fields:
         """From the frame to the mesh."""
-        n_rows = (len(values) - 1) // FINENESS
-        places = places_of_rows(self._rows(asked[:-2], shock), n_rows)
-        rows = between(values, np.arange(len(values), dtype=float), places)
+        places = places_of_rows(self.rows(asked[:-2], shock), self.shape[0])
+        rows = at_places(values, places)
         return fields_of_frame(rows, shock, asked[-2:], self.columns, self.zero, self.hottest)
 
     @cached_property
@@ -118,15 +122,14 @@ class ShockFrame:
         wall, hot = (self.temperatures - self.zero[self.columns[1]]).T
         return float(np.max(wall / hot))
 
-    def _rows(self, landmarks: Float[np.ndarray, " landmark"], shock: Lines) -> Float[np.ndarray, "place line"]:
+    def rows(self, landmarks: Float[np.ndarray, " landmark"], shock: Lines) -> Float[np.ndarray, "place line"]:
         """The rows of a mesh, as fractions, at the places of the frame."""
         return rows_of_places(self.given, landmarks, shock, self.values.shape[1])
 
     @cached_property
     def given(self) -> Float[np.ndarray, " node"]:
         """Where the nodes of the maps lie in the frame, on every line."""
-        n_rows = (self.values.shape[1] - 1) // FINENESS
-        return frame_nodes(self.landmarks.mean(axis=0), self.shocks.mean(keepdims=True)[0], n_rows)[0]
+        return frame_nodes(self.landmarks.mean(axis=0), self.shocks.mean(keepdims=True)[0], self.shape[0])[0]
 
 
 def _levels(
@@ -229,3 +232,28 @@ def between(
         found += of_value[:, None] * np.take_along_axis(values, place, axis=0)
         found += of_slope[:, None] * np.take_along_axis(slopes, place, axis=0)
     return found
+
+
+def at_places(
+    values: Float[np.ndarray, "level value line"], at: Float[np.ndarray, "place line"]
+) -> Float[np.ndarray, "place value line"]:
+    """As `between` at levels 0, 1, ...: from the four values around every place."""
+    piece = np.clip(at.astype(int), 0, len(values) - 2)
+    first, way = np.clip(piece - 1, 0, len(values) - 4), at - piece
+    found = np.zeros((len(at), *values.shape[1:]))
+    for number, tap in enumerate(_taps(way, piece - first)):
+        found += tap[:, None] * np.take_along_axis(values, (first + number)[:, None], axis=0)
+    return found
+
+
+def _taps(way: np.ndarray, ahead: np.ndarray) -> Float[np.ndarray, "4 *place"]:
+    """Weights of four values in a row at a share of the way from one to the next, so many ahead of the first.
+
+    Of Hermite's cubics, whose slopes are central differences, and those of parabolas at the two ends.
+    """
+    left, right = (1.0 + 2.0 * way) * (1.0 - way) ** 2, way**2 * (3.0 - 2.0 * way)
+    rise, fall, none = way * (1.0 - way) ** 2, way**2 * (way - 1.0), np.zeros_like(way)
+    inside = [-0.5 * rise, left - 0.5 * fall, right + 0.5 * rise, 0.5 * fall]
+    start = [left - 1.5 * rise - 0.5 * fall, right + 2.0 * rise, 0.5 * (fall - rise), none]
+    end = [none, 0.5 * (fall - rise), left - 2.0 * fall, right + 0.5 * rise + 1.5 * fall]
+    return np.select([ahead == 0, ahead == 2], [np.stack(start), np.stack(end)], np.stack(inside))

@@ -59,7 +59,8 @@ class Kept:
 class Gathering:
     """Conditions of many requests, evaluated a batch at a time in one thread of their own.
 
-    While a batch is computed, the conditions that arrive wait and make up the next one; nobody waits for a batch to fill.
+    While a batch is computed, the conditions that arrive wait and make up the next one, first come, first served; nobody waits
+    for a batch to fill. Sizes of batches are powers of two, which networks are compiled for.
     """
 
     def __init__(self, compute: Compute, *, most: int, kept_bytes: int):
@@ -94,7 +95,8 @@ class Gathering:
 
     async def _work(self) -> None:
         while self.queue:
-            batch, self.queue = self.queue[: self.most], self.queue[self.most :]
+            count = _power_of_two(min(len(self.queue), self.most))
+            batch, self.queue = self.queue[:count], self.queue[count:]
             try:
                 self._keep(batch, await self.call(self.compute, np.array(batch)))
             except Exception:
@@ -118,3 +120,8 @@ class Gathering:
 
     def close(self) -> None:
         self.thread.shutdown(wait=False, cancel_futures=True)
+
+
+def _power_of_two(count: int) -> int:
+    """The largest one up to a number."""
+    return 1 << (count.bit_length() - 1)

@@ -3,6 +3,7 @@
 import gc
 import logging
 import socket
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from sureflow.surrogate.artifact import load
 from sureflow.surrogate.model import Surrogate
 
 SHORTEST_TOKEN = 16
+# Seconds after which a thread that computes lets the others run: by default 5 ms, which the thread that answers would wait for
+# several times a request.
+SHORT = 2e-4
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -65,6 +69,7 @@ def host_models(models: dict[str, Surrogate], bound: socket.socket, *, token: st
     """Answer requests until the process is told to stop; those in flight are answered first."""
     write_log()
     app = create_app(models, token=token, limits=limits)
+    sys.setswitchinterval(SHORT)
     gc.collect()
     gc.freeze()  # what is loaded stays: to search it for garbage again and again would hold requests up
     config = uvicorn.Config(

@@ -10,6 +10,7 @@ import numpy as np
 import xarray
 
 from sureflow.errors import SureflowError
+from sureflow.runtime import one_blas_thread
 from sureflow.serve.gathering import Gathering, Result
 from sureflow.surrogate.both_ways import both_ways
 from sureflow.surrogate.labelled import labelled_arrays, prediction_arrays, worth
@@ -142,11 +143,12 @@ class ServedModel:
 
     def _predictions(self, conditions: np.ndarray) -> list[Result]:
         surrogate, count = self.surrogate, len(conditions)
-        with np.errstate(all="ignore"):  # a condition far out may overflow, which its answer shows
+        calibrated = surrogate.calibration is not None and surrogate.calibration.quantities is not None
+        # A condition far out may overflow, which its answer shows.
+        with np.errstate(all="ignore"), one_blas_thread():
             answer = surrogate.answer(conditions, extrapolate=True)
             arrays = prediction_arrays(surrogate, answer)
-        calibrated = surrogate.calibration is not None and surrogate.calibration.quantities is not None
-        quantities = self._observed(conditions, answer) if calibrated else None
+            quantities = self._observed(conditions, answer) if calibrated else None
         return [
             Result(
                 {suffix: values[case] for suffix, values in arrays.items()},
@@ -161,16 +163,15 @@ class ServedModel:
 
     def _sampled(self, conditions: np.ndarray) -> list[Result]:
         """Quantities of a model without calibrated bars of them, which samples of whole fields tell: they take long."""
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), one_blas_thread():
             answer = self.surrogate.answer(conditions, extrapolate=True)
-        found = self._observed(conditions, answer)
+            found = self._observed(conditions, answer)
         return [Result({}, *both) for both in zip(answer.place.verdicts, found or (), strict=True)]
 
     def _observed(self, conditions: np.ndarray, answer: Answer) -> list[tuple[np.ndarray, np.ndarray]] | None:
         observer = self.surrogate.observer
         if observer is None:
             return None
-        with np.errstate(all="ignore"):
-            values, std, _ = both_ways(self.surrogate, conditions, answer)
+        values, std, _ = both_ways(self.surrogate, conditions, answer)
         assert values is not None
         return list(zip(values, np.full_like(values, np.nan) if std is None else std, strict=True))

@@ -344,8 +344,9 @@ class Explorer {
     if (mesh.dimension === 2) this.probe = [x, y, panel];
     if (!found) { $("readout").textContent = "Outside of the mesh."; return; }
     const field = header.fields[state.field], unit = field.unit && field.unit !== "1" ? ` ${field.unit}` : "", value = mesh.value(shown.mean, found), std = shown.std ? mesh.value(shown.std, found) : null;
-    const factors = shown.difference ? [] : header.bands.filter((band) => band.factors);
-    const bars = std === null ? "" : ` ± ${short(std, 2)}`, more = std === null ? "" : ` (one standard deviation${factors.map((band) => `; ${band.short}: ± ${short(std * band.factors[state.field], 2)}`).join("")})`;
+    const bands = shown.difference ? [] : header.bands.filter((band) => band.factors), answer = this.answers[Math.min(panel, this.answers.length - 1)];
+    const widths = bands.map((band) => [band.short, answer.half(state.field, band)]).filter(([, half]) => half).map(([words, half]) => `; ${words}: ± ${short(mesh.value(half, found), 2)}`);
+    const bars = std === null ? "" : ` ± ${short(std, 2)}`, more = std === null ? "" : ` (one standard deviation${widths.join("")})`;
     const at = mesh.dimension === 2 ? `${header.axes[0].name} ${short(x)}, ${header.axes[1].name} ${short(mirrored ? -y : y)} ${header.axes[0].unit}: ` : "";
     $("readout").textContent = `${at}${shown.difference ? "B - A, " : this.panels.length > 1 ? `${"AB"[panel]}, ` : ""}${field.name} = ${short(value)}${bars}${unit}${more}`;
   }
@@ -396,7 +397,7 @@ class Explorer {
   curves() {
     const line = this.line(), { state, header, mesh } = this;
     if (!line || line.x.length < 2) return null;
-    const band = header.bands.find((one) => one.name === state.band), factor = band ? (band.factors ? band.factors[state.field] : 1) : 0;
+    const band = header.bands.find((one) => one.name === state.band);
     const read = (values) => {
       if (!values) return null;
       if (line.points) return Float32Array.from(line.points, (p) => values[p]);
@@ -404,8 +405,7 @@ class Explorer {
       return Float32Array.from(line.found, (at) => mesh.value(values, at, smooth));
     };
     return { label: line.label, curves: this.answers.map((answer) => {
-      const std = read(answer.std(state.field));
-      return { x: line.x, y: read(answer.mean(state.field)), std, half: std && factor ? std.map((value) => factor * value) : null };
+      return { x: line.x, y: read(answer.mean(state.field)), std: read(answer.std(state.field)), half: band ? read(answer.half(state.field, band)) : null };
     }) };
   }
 
@@ -614,7 +614,7 @@ class Explorer {
     this.answers.forEach((answer, k) => header.fields.forEach((field, v) => {
       const prefix = this.answers.length > 1 ? `${"AB"[k]}_` : "", std = answer.std(v);
       columns.push([prefix + field.name, answer.mean(v)]);
-      if (std) columns.push([`${prefix}${field.name}_std`, std], ...header.bands.filter((band) => band.factors).map((band) => [`${prefix}${field.name}_${band.name}`, std.map((value) => value * band.factors[v])]));
+      if (std) columns.push([`${prefix}${field.name}_std`, std], ...header.bands.filter((band) => band.factors).map((band) => [`${prefix}${field.name}_${band.name}`, answer.half(v, band)]).filter(([, half]) => half));
     }));
     return this.csv(columns, mesh.count);
   }

@@ -36,7 +36,7 @@ class Program {
 
   computeSmall(evaluation, index) {
     const step = this.steps[index], array = (key) => this.payload.array(step.arrays[key]);
-    if (step.op === "lines") return wallLines([0, 1].map((axis) => this.field(evaluation, step.inputs[0], axis, EVERYWHERE)), step.settings.shape);
+    if (step.op === "lines") return wallLines([0, 1].map((axis) => this.field(evaluation, step.inputs[0], axis, EVERYWHERE)), step.settings);
     const inputs = step.inputs.map((i) => this.small(evaluation, i)), [x, y] = inputs;
     switch (step.op) {
       case "parameters": return Float64Array.from(evaluation.parameters);
@@ -47,9 +47,12 @@ class Program {
       case "smallest": return Float64Array.of(x.slice().sort()[step.settings.rank]);
       case "power": return x.map((value) => value ** step.settings.exponent);
       case "times": return times(x, array("matrix"));
-      case "quadratic": return Float64Array.of(times(x, array("matrix")).reduce((sum, value, i) => sum + value * x[i], 0));
       case "distance": return distances(x, array("nodes"));
       case "table": return table(x[0], array("at").data, array("values"));
+      case "frame_nodes": return shockNodes(x, y, step.settings);
+      case "body_nodes": return bodyNodes(x, y, step.settings);
+      case "stations": return stationsOfLines(array("usual").data, x, step.settings);
+      case "between": return Float64Array.from(y, (at) => tapped(x, at));
       case "read": return table(x[0], y, { shape: [y.length, 1], data: array("values").data });
       case "lattice": return lattice(x, array("ranges").data, array("values"));
       case "process": return this.process(step, index, x);
@@ -78,11 +81,7 @@ class Program {
       const shares = this.once(evaluation, `moves ${step.inputs}`, () => moves(small(0), small(1), runs, Math.ceil(last), end, levels));
       return region === EVERYWHERE ? warped(shares, rows, lines, size) : warpedAt(shares, rows, lines, region.points);
     }
-    if (step.op === "frame") {
-      const { shape: [, lines] } = step.settings, rows = this.payload.rows(step.settings.rows, variable, EVERYWHERE);
-      const way = this.once(evaluation, `way ${step.inputs.slice(1)}`, () => wayBack(this.payload.array(step.arrays.given).data, small(1), small(2), step.settings));
-      return region === EVERYWHERE ? broughtBack(combined(small(0), 0, rows), way, lines) : broughtBackAt(small(0), rows, way, lines, region.points);
-    }
+    if (step.op === "frame") return this.framed(evaluation, step, variable, region);
     if (step.op === "below") return below(small(0), step.settings, region === EVERYWHERE ? [...Array(size).keys()] : region.points);
     if (step.op === "only") return this.field(evaluation, step.inputs[0], step.settings.variable, region);
     if (step.op === "select") return this.field(evaluation, step.inputs[step.settings.which[variable]], variable, region);
@@ -92,13 +91,29 @@ class Program {
       const all = around(this.field(evaluation, step.inputs[0], variable, EVERYWHERE), step.settings.shape, step.settings.neighbors);
       return region === EVERYWHERE ? all : Float32Array.from(region.points, (point) => all[point]);
     }
+    if (step.op === "multiply" && step.inputs.some((i) => !this.isField[i] && this.factor(evaluation, i, variable) === 0)) return new Float32Array(size);
     const inputs = step.inputs.map((i) => {
       if (this.isField[i]) return this.field(evaluation, i, variable, region);
-      const value = this.small(evaluation, i);
-      return value.length === 1 ? value[0] : value[variable];
+      return this.factor(evaluation, i, variable);
     });
     if (step.op === "power") return mapped((value) => value ** step.settings.exponent, inputs[0]);
     return mapped(ELEMENTWISE[step.op], ...inputs);
+  }
+
+  // The number of a small value that belongs to a variable.
+  factor(evaluation, index, variable) {
+    const value = this.small(evaluation, index);
+    return value.length === 1 ? value[0] : value[variable];
+  }
+
+  // What is summed in a frame, part by part, and brought to the mesh.
+  framed(evaluation, { inputs, arrays, settings }, variable, region) {
+    const { parts, places, stations, shape } = settings, small = inputs.map((i) => this.small(evaluation, i)), nodes = small[parts.length], at = small[parts.length + 1];
+    const way = this.once(evaluation, `way ${inputs.slice(parts.length)}`, () => wayBack(this.payload.array(arrays.given).data, nodes, at, settings));
+    const rows = settings.rows.map((name) => this.payload.rows(name, variable, EVERYWHERE));
+    if (region !== EVERYWHERE) return summedAt(rows, small, parts, way, stations, region.points);
+    const frame = summed(rows, small, parts, stations, places);
+    return broughtBack(at ? alongLines(frame, way, stations) : frame, way, shape[1]);
   }
 
   process(step, index, x) {
@@ -350,97 +365,20 @@ function warpedAt({ used, first, shares, count }, rows, lines, points) {
   });
 }
 
-// Lines from the wall of a block: the harmonic mean of their lengths, then where the cells lie along them, in shares.
-function wallLines([x, y], [rows, lines]) {
-  const found = new Float64Array(1 + rows), wide = lines + 1;
-  let inverse = 0;
-  for (let line = 0; line < lines; line++) {
-    const middle = (row) => [x, y].map((axis) => 0.5 * (axis[row * wide + line] + axis[row * wide + line + 1])), wall = middle(0), outer = middle(rows);
-    const length = Math.hypot(outer[0] - wall[0], outer[1] - wall[1]);
-    inverse += 1 / length;
-    for (let row = 0; row < rows; row++) {
-      const [lower, upper] = [middle(row), middle(row + 1)];
-      found[1 + row] += Math.hypot(0.5 * (lower[0] + upper[0]) - wall[0], 0.5 * (lower[1] + upper[1]) - wall[1]) / length / lines;
-    }
-  }
-  found[0] = lines / inverse;
-  return found;
-}
-
-// For every cell of a mesh the first of four places of a frame that it is made of, and their weights (sureflow.models.shock_frame).
-function wayBack(given, landmarks, shock, { places, gap, shape: [rows, lines] }) {
-  const first = new Int32Array(rows * lines), shares = new Float64Array(TAPS * rows * lines), count = landmarks.length, reached = new Float64Array(places);
-  for (let line = 0; line < lines; line++) {
-    const front = Math.min(Math.max(shock[line], gap * (count + 1) - 0.5), rows - 0.5 - gap);
-    const inside = Array.from(landmarks, (row, k) => Math.max(Math.min(row, front - gap * (count - k)), gap * (k + 1) - 0.5));
-    const found = [-0.5, ...inside, front, rows - 0.5], slopes = monotoneSlopes(given, found);
-    for (let place = 0, piece = 0; place < places; place++) {
-      const at = -0.5 + rows * place / (places - 1);
-      while (piece < given.length - 2 && given[piece + 1] <= at) piece++;
-      const size = given[piece + 1] - given[piece], t = (at - given[piece]) / size, u = 1 - t;
-      reached[place] = (1 + 2 * t) * u * u * found[piece] + t * u * u * size * slopes[piece] + t * t * (3 - 2 * t) * found[piece + 1] - t * t * u * size * slopes[piece + 1];
-    }
-    for (let row = 0, place = 0; row < rows; row++) {
-      while (place < places - 2 && reached[place + 1] <= row) place++;
-      const t = Math.max(0, Math.min(1, (row - reached[place]) / (reached[place + 1] - reached[place])));
-      setTaps(first, shares, row * lines + line, place, t, places);
-    }
-  }
-  return { first, shares };
-}
-
-// Hermite's cubic with central differences as slopes, one-sided ones of second order at the ends.
-function setTaps(first, shares, cell, place, t, places) {
-  const u = 1 - t, a = (1 + 2 * t) * u * u, b = t * u * u, c = t * t * (3 - 2 * t), d = -t * t * u, at = TAPS * cell;
-  const found = place === 0 ? [a - 1.5 * b - 0.5 * d, c + 2 * b, 0.5 * (d - b), 0] : place === places - 2 ? [0, 0.5 * (d - b), a - 2 * d, c + 0.5 * b + 1.5 * d] : [-0.5 * b, a - 0.5 * d, c + 0.5 * b, 0.5 * d];
-  first[cell] = place === 0 ? 0 : place === places - 2 ? place - 2 : place - 1;
-  for (let tap = 0; tap < TAPS; tap++) shares[at + tap] = found[tap];
-}
-
-function broughtBack(values, { first, shares }, lines) {
-  const out = new Float32Array(first.length);
-  for (let i = 0; i < out.length; i++) {
-    const at = first[i] * lines + i % lines, from = TAPS * i;
-    out[i] = shares[from] * values[at] + shares[from + 1] * values[at + lines] + shares[from + 2] * values[at + 2 * lines] + shares[from + 3] * values[at + 3 * lines];
-  }
-  return out;
-}
-
-function broughtBackAt(given, { count, size, data, mix }, { first, shares }, lines, points) {
-  const weights = mix ? times(given, mix) : given;
-  return Float32Array.from(points, (point) => {
-    const at = first[point] * lines + point % lines, from = TAPS * point;
-    let sum = 0;
-    for (let k = 0; k < count; k++) {
-      const i = k * size + at;
-      sum += weights[k] * (shares[from] * data[i] + shares[from + 1] * data[i + lines] + shares[from + 2] * data[i + 2 * lines] + shares[from + 3] * data[i + 3 * lines]);
-    }
-    return sum;
-  });
-}
-
-// 1 up to a share of a row of every line, 0 from another share on, smooth between.
-function below(row, { shares: [low, high] }, points) {
-  return Float32Array.from(points, (point) => {
-    const way = Math.max(0, Math.min(1, (Math.floor(point / row.length) / Math.max(row[point % row.length], 1) - low) / (high - low)));
-    return 1 - way * way * (3 - 2 * way);
-  });
-}
-
 // The arrays of a page: small ones as they are, rows of fields decoded variable by variable when they are needed.
 class Payload {
   constructor({ arrays, rows }, bytes) { Object.assign(this, { arrays, described: rows, bytes, cache: new Map() }); }
 
   // From the element of this name, which holds them as text.
   static async open(described, name) {
-    return new Payload(described, await inflated(fromBase64($(name).textContent)));
+    return new Payload(described, await inflated(fromBase85($(name).textContent.trim())));
   }
 
   array(name) {
     return this.cached(name, () => {
-      const { offset, shape, dtype } = this.arrays[name];
-      const size = shape.reduce((a, b) => a * b, 1), kind = { f8: Float64Array, f4: Float32Array, i4: Int32Array }[dtype];
-      return { shape, data: new kind(this.bytes.buffer, offset, size) };
+      const { offset, shape, dtype, half } = this.arrays[name], size = shape.reduce((a, b) => a * b, 1);
+      const kind = { f8: Float64Array, f4: Float32Array, i4: Int32Array }[dtype], read = (length) => new kind(this.bytes.buffer, offset, length);
+      return { shape, data: half ? bothHalves(read((size + shape[0]) / 2), shape[0]) : read(size) };
     });
   }
 
@@ -454,18 +392,21 @@ class Payload {
     });
   }
 
-  // Levels as differences along the points, the lowest bytes of a row before the next ones. Where there is a matrix to mix
-  // them, the rows are components, and weights of rows are multiplied with it.
+  // Levels are differences, once or twice from one stride to the next and perhaps within a stride, folded so that small ones are
+  // small numbers; the lowest bytes of a row come before the next ones. Where there is a matrix to mix them, the rows are
+  // components, and weights of rows are multiplied with it.
   decoded(name, variable) {
-    const { offset, shape: [count, variables, size], exponent, planes, mix, stride, ranges: named } = this.described[name], { bytes } = this;
+    const { offset, shape: [count, variables, size], exponent, planes, mix, stride, ranges: named, orders } = this.described[name], { bytes } = this;
     const ranges = this.array(named).data, data = new (planes === 4 ? Float64Array : Float32Array)(count * size), levels = new Int32Array(size);
-    const mask = planes === 4 ? -1 : 2 ** (8 * planes) - 1;
+    const mask = planes === 4 ? -1 : 2 ** (8 * planes) - 1, order = this.array(orders).data;
     for (let k = 0; k < count; k++) {
       const row = k * variables + variable, low = ranges[2 * row], step = ranges[2 * row + 1], to = k * size;
       levels.fill(0);
       for (let plane = 0; plane < planes; plane++) for (let i = 0, from = offset + (planes * row + plane) * size; i < size; i++) levels[i] |= bytes[from + i] << 8 * plane;
-      for (let i = 1; i < size; i++) levels[i] = (levels[i] + levels[i - (i < stride ? 1 : stride)]) & mask;
-      for (let i = 0; i < size; i++) data[to + i] = low + step * levels[i];
+      for (let i = 0; i < size; i++) levels[i] = (levels[i] >>> 1) ^ -(levels[i] & 1);
+      if (order[row] > 1) for (let i = 1; i < size; i++) if (i % stride) levels[i] += levels[i - 1];
+      for (let times = 0; times <= order[row] % 2; times++) for (let i = stride; i < size; i++) levels[i] += levels[i - stride];
+      for (let i = 0; i < size; i++) data[to + i] = low + step * (levels[i] & mask);
       if (exponent !== 1) for (let i = to; i < to + size; i++) data[i] = exponent === 4 ? data[i] * data[i] * (data[i] * data[i]) : data[i] ** exponent;
     }
     return { count, size, data, mix: mix ? this.array(mix) : null };
@@ -477,11 +418,26 @@ class Payload {
   }
 }
 
-function fromBase64(text) {
-  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
-  const letters = atob(text), bytes = new Uint8Array(letters.length);
-  for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i);
-  return bytes;
+// A symmetric matrix from its lower half, row by row.
+function bothHalves(half, size) {
+  const out = new half.constructor(size * size);
+  for (let i = 0, k = 0; i < size; i++) for (let j = 0; j <= i; j++, k++) out[i * size + j] = out[j * size + i] = half[k];
+  return out;
+}
+
+// Five characters are four bytes: numbers to the base 85, in the order of Python's base64.b85encode.
+const LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%:()*+-;.=>?@^_`{|}~";
+
+function fromBase85(text) {
+  const digits = new Uint8Array(128), count = Math.ceil(text.length / 5), bytes = new Uint8Array(4 * count);
+  for (let i = 0; i < LETTERS.length; i++) digits[LETTERS.charCodeAt(i)] = i;
+  for (let group = 0; group < count; group++) {
+    let number = 0;
+    // The last group is filled up with the largest digit.
+    for (let i = 5 * group; i < 5 * group + 5; i++) number = 85 * number + (i < text.length ? digits[text.charCodeAt(i)] : 84);
+    for (let i = 3; i >= 0; i--, number = Math.floor(number / 256)) bytes[4 * group + i] = number % 256;
+  }
+  return bytes.subarray(0, 4 * count - (5 * count - text.length));
 }
 
 async function inflated(bytes) {

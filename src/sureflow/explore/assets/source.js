@@ -49,6 +49,9 @@ class LocalAnswer {
 
   std(variable, region) { return this.value("std", variable, region); }
 
+  // Half of the width of a band.
+  half(variable, { factors }) { const std = this.std(variable); return std && factors ? std.map((value) => value * factors[variable]) : std; }
+
   places() { return this.source.header.axes.map((_, a) => this.value("places", a)); }
 
   get verdict() { return judged(this.source.header.domain, this.at, this.value("novelty")[0]); }
@@ -138,6 +141,8 @@ class RemoteAnswer {
 
   std(variable) { return this.shown(`${this.header.fields[variable].name}_std`); }
 
+  half(variable, { name, factors }) { return factors ? this.shown(`${this.header.fields[variable].name}_${name}`) : this.std(variable); }
+
   // Of all values, those that the page draws.
   shown(name) {
     const all = this.arrays[name], used = this.source.used;
@@ -155,5 +160,6 @@ class NoAnswer {
   }
   mean(variable) { return this.last.mean(variable); }
   std(variable) { return this.last.std(variable); }
+  half(variable, band) { return this.last.half(variable, band); }
   places() { return this.last.places(); }
 }

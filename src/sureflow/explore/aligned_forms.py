@@ -1,0 +1,197 @@
+"""Models of runs that are brought to one wall layer, shock and body, in closed form (`models.aligned`)."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sureflow.data.wall_layer import ALONG
+from sureflow.explore.closed_forms import (
+    FORMS,
+    Form,
+    metric_inputs,
+    missed_nearby,
+    power_of,
+    radial_terms,
+    solved,
+    spread_nearby,
+    weights_of,
+)
+from sureflow.explore.packing import Kind
+from sureflow.explore.program import Part, Value, framed, join, select
+from sureflow.models.contract import Coordinates
+from sureflow.models.shock_frame import FINENESS, HOTTER, LAYER, SHOCK, places_of_rows
+from sureflow.models.warps import COLDEST, TAPS, told_of_lines
+from sureflow.predictive import EPISTEMIC
+
+FEW = 0.1  # the share of the runs whose fields reach less far than what digits are shares of
+
+
+class Told(NamedTuple):
+    """What a model is told of the lines and the wall layer of a condition (`data.wall_layer.layer_columns`)."""
+
+    lines: Value  # places along the wall, where cells lie on the lines, and the thickness of the layer
+    landmarks: Value
+    wall: Value
+    hot: Value
+
+
+def _told(fitted: Any, inputs: Value, n_rows: int) -> Told:
+    first = len(fitted.scales)
+    landmarks, end = first + len(ALONG) + n_rows + 1, first + told_of_lines((n_rows,))
+    ends = ((first, landmarks), (landmarks, end - 2), (end - 2, end - 1), (end - 1, end))
+    return Told(*(inputs.pick(*range(*pair)) for pair in ends))
+
+
+def aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
+    """Runs that are warped to the wall layer of the condition, and then interpolated (`models.warps`)."""
+    weights, warp = weights_of(fitted, inputs, "cubic"), fitted.warp
+    outer, n_lines, n_rows = warp.outer.swapaxes(1, 2).astype(float), warp.inner.shape[3], len(warp._share)
+    _, landmarks, wall, hot = _told(fitted, inputs, n_rows)
+    density, temperature = warp.columns
+    levels = warp.inner.swapaxes(1, 2).astype(float)
+    moved = weights.warped(landmarks, warp.landmarks, warp.rows[1:], levels, n_rows)
+    above = wall - warp.zero[temperature]
+    warm = (moved.only(temperature) * (hot - wall) + above).at_least(above * COLDEST)
+    dense = moved.only(density).exponential() / warm + warp.zero[density]
+    which = np.zeros(len(warp.zero), int)
+    which[[density, temperature]] = 1, 2
+    inside = select(which, moved, dense, warm + warp.zero[temperature])
+    outer = np.pad(outer, ((0, 0), (0, 0), (n_rows - outer.shape[2], 0), (0, 0)), "edge")
+    outside = weights.rows(outer.reshape(*outer.shape[:2], -1), Kind.RUNS)
+    of_layer = inputs.program.constant(np.ones(1)).rows(np.repeat(warp._share, n_lines)[None, None]).only(0)
+    bars, novelty = missed_nearby(fitted, inputs, "cubic")
+    return Form(inside * of_layer + outside * (1.0 - of_layer), {EPISTEMIC: bars}, novelty)
+
+
+def shock_aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
+    """Runs that are combined in the frame of wall layers and shocks, and brought to the mesh (`models.shock_frame`)."""
+    weights, frame, constant = weights_of(fitted, inputs, "cubic"), fitted.warp, inputs.program.constant
+    n_variables, (density, temperature) = len(frame.zero), frame.columns
+    shape, told, shock = frame.shape, _told(fitted, inputs, frame.shape[0]), weights.times(frame.shocks)
+    # The fields with the share of T_0 - T_wall in place of the temperature, then the logarithm of the pressure.
+    order = [*range(n_variables), n_variables]
+    order[temperature] = n_variables + 1
+    values = _where_needed(frame.values[:, :, order], frame, frame.landmarks, [int(density)], [n_variables])
+    nodes = told.landmarks.frame_nodes(shock, shape[0])
+    moved, above = (
+        framed([Part(own, values)], nodes, frame.given, shape)
+        # T - T_wall of the runs, in the frame, is what is kept of them times T_0 - T_wall.
+        for own in (weights, weights * constant(frame.temperatures @ (-1.0, 1.0)))
+    )
+    above = above.only(temperature)
+    warm = above + (weights * constant(frame.temperatures[:, 0])).sum()
+    outside = select([int(one == temperature) for one in range(n_variables)], moved, warm)
+    mean = _fields_of_frame(
+        frame, told, shock, moved, outside, (moved.only(n_variables), moved.only(temperature), above)
+    )
+    lost = weights.rows(np.asarray(frame.lost, float), Kind.LOST)
+    bars, novelty = missed_nearby(fitted, inputs, "cubic")
+    return Form(mean + lost, {EPISTEMIC: bars}, novelty)
+
+
+def body_aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
+    """As `shock_aligned` with the turns of walls, and weights of every region of the frame (`models.body_frame`)."""
+    weights, frame, n_variables = weights_of(fitted, inputs, "cubic"), fitted.warp, len(fitted.warp.zero)
+    stations, shape = frame.shocks.shape[1], frame.shape
+    told, shock, at = _told(fitted, inputs, shape[0]), weights.times(frame.shocks), None
+    if stations > shape[1]:
+        at = told.lines.pick(*range(len(ALONG))).stations(frame.usual[: len(ALONG)], shape[1], stations)
+        shock = shock.between(at)
+    nodes = told.lines.body_nodes(shock, shape[0])
+    own, powers = _regional(fitted, inputs)
+    pressure, share = n_variables, n_variables + 1
+    values = _where_needed(
+        frame.modes[:, :, : share + 1], frame, frame.told, [int(frame.columns[0])], [pressure, share]
+    )
+    parts = [
+        Part(one, values[:, :, places, some], places.start, some.start, reach)
+        for one, (places, some), reach in zip(own, frame.regions, _reaches(values, frame), strict=True)
+    ]
+    # T_wall of the runs, as their modes have it: what T is above it need not be kept.
+    walls = [
+        Part(part.weights.times(shares.T @ frame.told[:, [-2]]), np.ones_like(part.rows[:1, :1]), *part[2:4])
+        for part, shares in zip(parts, frame.shares, strict=True)
+    ]
+    moved, wall = (framed(some, nodes, frame.given, shape, at=at) for some in (parts, walls))
+    above = moved.only(frame.columns[1]) - wall.only(0)
+    fields = select([0] * n_variables, moved)
+    mean = _fields_of_frame(frame, told, shock, fields, fields, (moved.only(pressure), moved.only(share), above))
+    lost = weights.rows(np.asarray(frame.lost, float), Kind.LOST)
+    power = join(*powers).rows(np.eye(len(powers))[:, None, frame.region_of_points]).only(0) * fitted.flattery
+    bars, novelty = spread_nearby(fitted, inputs, "cubic") * power, missed_nearby(fitted, inputs, "cubic")[1]
+    return Form(mean + lost, {EPISTEMIC: bars}, novelty)
+
+
+def _regional(fitted: Any, inputs: Value) -> tuple[list[Value], list[Value]]:
+    """In every region the weights of its modes, and the power function."""
+    x, n_runs, modes, powers = metric_inputs(fitted, inputs), len(fitted.nodes), [], []
+    for mixture, inverse, shares in zip(fitted.regional, fitted.regional_inverse, fitted.warp.shares, strict=True):
+        mixed = x.times(mixture)
+        terms = radial_terms(mixed, mixed.distance(fitted.nodes @ mixture), "cubic")
+        solution = solved(terms, inverse)
+        modes.append(solution.pick(*range(n_runs)).times(shares.astype(np.float32)))
+        powers.append(power_of(terms, solution, "cubic"))
+    return modes, powers
+
+
+def _fields_of_frame(
+    frame: Any, told: Told, shock: Value, moved: Value, outside: Value, layer: tuple[Value, Value, Value]
+) -> Value:
+    """As `models.shock_frame.fields_of_frame`; of the layer come the logarithm of the pressure, and both temperatures."""
+    pressure, share, above = layer
+    (density, temperature), zero, (wall, hot) = frame.columns, frame.zero, (told.wall, told.hot)
+    way = ((wall - zero[temperature]) / (hot - zero[temperature]) - frame.hottest) * (1 / HOTTER)
+    way = way.at_least(0.0).at_most(1.0)
+    hotter = way**2 * (3.0 - way * 2.0)
+    risen = share * ((1.0 - hotter) * (hot - wall)) + above * hotter
+    warm = (risen + (wall - zero[temperature])).at_least((wall - zero[temperature]) * COLDEST)
+    which = np.zeros(len(zero), int)
+    which[[density, temperature]] = 1, 2
+    inside = select(which, moved, pressure.exponential() / warm + zero[density], warm + zero[temperature])
+    of_layer = shock.below((LAYER, SHOCK), frame.shape[0])
+    return inside * of_layer + outside * (1.0 - of_layer)
+
+
+def _where_needed(values: np.ndarray, frame: Any, told: np.ndarray, outside: list[int], layer: list[int]) -> np.ndarray:
+    """Rows of a frame, value by value; those that only the layer needs, or only what lies outside, vary no farther.
+
+    What does not vary takes no room. Where each is needed follows from the runs, with room for other conditions.
+    """
+    kept, n_rows = np.asarray(values, float).swapaxes(1, 2).copy(), frame.shape[0]
+    ends = []
+    for one, shocks in zip(told, frame.shocks, strict=True):
+        places = places_of_rows(frame.rows(one, shocks), n_rows)
+        ends += [
+            np.interp([LAYER * shock, SHOCK * shock], np.arange(n_rows), line)
+            for shock, line in zip(shocks, places.T, strict=True)
+        ]
+    first = int(0.5 * np.min(ends, axis=0)[0])
+    last = int(0.5 * (np.max(ends, axis=0)[1] + FINENESS * (frame.given[-2] + 0.5))) + TAPS
+    kept[:, outside, :first] = kept[:, outside, first : first + 1]
+    kept[:, layer, last:] = kept[:, layer, last - 1 : last]
+    return kept
+
+
+def _reaches(values: np.ndarray, frame: Any) -> list[np.ndarray]:
+    """In every region, what digits of the values are shares of: how far those of a run reach that reach less than most.
+
+    A step of the logarithm of the pressure is a share of the density; one of the temperature in the layer counts as a share of
+    the least one in the region, by which the pressure is divided. T itself is that of walls hotter than those of the runs.
+    """
+    n_variables, (_, temperature) = len(frame.zero), frame.columns
+    wall, hot = (frame.told[:, -2:] - frame.zero[temperature]).T
+    ends, coldest = [], []
+    for shares, (places, some) in zip(frame.shares, frame.regions, strict=True):
+        runs = np.einsum("rm,mvps->rvps", shares, values[:, :n_variables, places, some], optimize=True)
+        ends.append([runs.min(axis=(2, 3)), runs.max(axis=(2, 3))])
+        coldest.append(np.maximum(runs[:, temperature].min(axis=(1, 2)) - frame.zero[temperature], wall))
+    least, most = np.array(ends).swapaxes(0, 1)
+    reach = np.quantile(most.max(axis=0) - least.min(axis=0), FEW, axis=0)
+    reach[temperature] = min(reach[temperature], frame.hottest * np.median(hot))
+    return [np.concatenate([reach, [1.0, 2.0 * np.median(cold / (hot - wall))]]) for cold in coldest]
+
+
+FORMS.register("aligned", aligned)
+FORMS.register("shock-aligned", shock_aligned)
+FORMS.register("body-aligned", body_aligned)
+FORMS.register("layer-aligned", body_aligned)  # in the same frame, with shocks that stay where they are

@@ -1,0 +1,46 @@
+"""Bodies of requests: read as what a route takes, and described for the list of routes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
+
+from sureflow.errors import SureflowError
+from sureflow.serve import protocol
+from sureflow.serve.mistakes import sentence
+
+
+async def parsed(request: Request, kind: type[Any]) -> tuple[Any, bytes]:
+    """The body as a request of this kind, and the bytes after it."""
+    body = await request.body()
+    length = request.headers.get(protocol.LENGTH)
+    if length is not None and not (length.isascii() and length.isdigit() and int(length) <= len(body)):
+        raise SureflowError(f"the header {protocol.LENGTH} must say how many bytes of the body are JSON")
+    end = len(body) if length is None else int(length)
+    try:
+        content = orjson.loads(body[:end])
+    except orjson.JSONDecodeError as error:
+        raise SureflowError(f"the body is not JSON: {str(error)[:200]}") from None
+    try:
+        return kind.model_validate(content), body[end:]
+    except ValidationError as error:
+        raise SureflowError(sentence(error.errors(include_url=False))) from None
+
+
+def body_schema(kind: type[BaseModel]) -> dict[str, Any]:
+    schema = kind.model_json_schema()
+    resolved = _resolved(schema, schema.pop("$defs", {}))
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": resolved}}}}
+
+
+def _resolved(schema: Any, known: Mapping[str, Any]) -> Any:
+    """A schema with what it refers to in its place: a description of routes keeps such parts elsewhere."""
+    if isinstance(schema, list):
+        return [_resolved(one, known) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _resolved(known[schema["$ref"].rpartition("/")[2]], known)
+    return {key: _resolved(value, known) for key, value in schema.items()}
