@@ -160,8 +160,11 @@ def test_a_file_of_proposals_has_the_levels(tmp_path):
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ({}, "the criterion space-filling does not tell meshes apart: choose integrated-variance"),
-        ({"criterion": "integrated-variance", "runs": None}, "levels are chosen by their cost: give the runs"),
+        (
+            {"criterion": "space-filling"},
+            "the criterion space-filling does not tell meshes apart: choose integrated-bar",
+        ),
+        ({"runs": None}, "levels are chosen by their cost: give the runs"),
     ],
 )
 def test_levels_that_cannot_be_chosen_are_refused(model, both, asked, sentence):

@@ -29,7 +29,8 @@ def conditions_of(table):
 def test_the_first_proposal_that_fills_space_is_in_the_gap():
     conditions = synthetic.grid()
     gap = (np.abs(conditions - [20.0, 40.0]) < [1.0, 1.0]).all(axis=1)
-    first = sf.propose(sf.fit(synthetic.runs(conditions[~gap]), "interpolation", calibrate=False), count=1).iloc[0]
+    model = sf.fit(synthetic.runs(conditions[~gap]), "interpolation", calibrate=False)
+    first = sf.propose(model, count=1, criterion="space-filling").iloc[0]
     assert abs(first.mach - 20.0) < 4.0
     assert abs(first.altitude_km - 40.0) < 8.0
 
@@ -61,6 +62,12 @@ def test_proposals_stay_in_the_region_and_are_never_runs(quick, seed, criterion,
         assert (altitude <= 20 + 2 * (mach - 10) + 1e-6).all()
     both = np.concatenate([conditions_of(table), quick.domain.parameters])
     assert len(np.unique(both, axis=0)) == len(both)
+
+
+def test_models_that_know_covariances_propose_by_the_bars_they_lower(model):
+    by_default = sf.propose(model, count=3)
+    assert by_default.attrs["criterion"] == "integrated-bar"
+    assert by_default.equals(sf.propose(model, count=3, criterion="integrated-bar"))
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +123,9 @@ def test_declared_ranges_are_what_is_filled():
     angle, x = np.linspace(0.0, 4.0, 6), np.linspace(0.0, 1.0, 10)[:, None]
     fields = {"p": [np.sin(one + x[:, 0]) for one in angle]}
     runs = sf.Runs.from_arrays({"angle": angle}, x, fields, ranges={"angle": (0.0, 9.0)})
-    assert sf.propose(sf.fit(runs, "interpolation"), count=1).angle[0] == pytest.approx(9.0, abs=0.05)
+    model = sf.fit(runs, "interpolation")
+    assert sf.propose(model, count=1, criterion="space-filling").angle[0] == pytest.approx(9.0, abs=0.05)
+    assert sf.propose(model, count=1).angle[0] > 6.0
 
 
 def test_the_simplex_rule_works_in_one_parameter():
@@ -149,7 +158,8 @@ def test_what_cannot_be_proposed_is_refused_in_a_sentence(quick, asked, sentence
 def test_a_model_without_bars_is_told_so():
     network = {"uq": "deterministic", "train": {"epochs": 1}}
     model = sf.fit(synthetic.runs(), "deeponet", calibrate=False, **network)
-    assert len(sf.propose(model, count=2)) == 2
+    found = sf.propose(model, count=2)
+    assert (len(found), found.attrs["criterion"]) == (2, "space-filling")
     with pytest.raises(sf.SureflowError, match="has no error bars"):
         sf.propose(model, criterion="largest-bar")
     with pytest.raises(sf.SureflowError, match="needs a model that knows covariances"):

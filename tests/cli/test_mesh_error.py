@@ -7,6 +7,15 @@ import synthetic
 from mesh_pairs import COARSE, COARSER, FINE, runs
 
 
+def test_meshes_that_do_not_fit_are_refused_before_the_calibration(refused, tmp_path):
+    sf.fit(runs(COARSE), "interpolation", calibrate=False).save(tmp_path / "model")
+    for name, shape in (("runs", COARSE), ("odd", (24, 24))):
+        runs(shape).save(tmp_path / f"{name}.zarr")
+    assert "give --finer as well" in refused("calibrate", "model", "runs.zarr", "--coarser", "odd.zarr")
+    assert "are not nested" in refused("calibrate", "model", "runs.zarr", "--finer", "odd.zarr")
+    assert sf.load(tmp_path / "model").calibration is None
+
+
 def test_commands_say_which_part_of_the_bars_dominates(call, tmp_path):
     pairs = synthetic.grid()[::2]
     for name, shape, where in (("runs", COARSE, None), ("fine", FINE, pairs), ("coarse", COARSER, pairs)):

@@ -19,6 +19,7 @@ def test_proposals_come_as_table_campaign_and_picture(run, model, tmp_path):
     ended = run("propose", model, "runs.zarr", "--count", "3", "-o", "next.toml", "--picture", "next.png")
     assert ended.out.startswith(" mach  altitude_km")
     assert "steps" in ended.out
+    assert "criterion: integrated-bar, as the model knows covariances between conditions" in " ".join(ended.out.split())
     campaign = load_campaign(str(tmp_path / "next.toml"))
     assert len(campaign.rows()) == 3
     assert (tmp_path / "next.png").stat().st_size > 10_000

@@ -58,6 +58,15 @@ def test_a_study_says_which_part_of_the_bars_dominates(tmp_path):
     assert str(tmp_path) not in (tmp_path / "study" / "results.json").read_text()
 
 
+def test_meshes_that_do_not_fit_are_refused_before_anything_is_written(tmp_path):
+    silent = Audience(say=lambda words: None, advance=lambda done, note: None, begin=lambda total: None)
+    settings = mesh_study(tmp_path)
+    runs((24, 24), synthetic.grid()[::2]).save(tmp_path / "coarse.zarr", overwrite=True)
+    with pytest.raises(SureflowError, match="model 'interpolation': meshes of 24x24 and 16x16 cells are not nested"):
+        run_study(tmp_path / "study", settings, silent)
+    assert not [entry for entry in (tmp_path / "study").iterdir() if not entry.name.startswith(".")]
+
+
 def test_the_error_of_the_mesh_needs_calibrated_bars(tmp_path):
     silent = Audience(say=lambda words: None, advance=lambda done, note: None, begin=lambda total: None)
     with pytest.raises(SureflowError, match="the study has none: give a model calibrate = true"):

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
-from sureflow.acquire.criteria import CRITERIA, Criterion, SpaceFilling
+from sureflow.acquire.criteria import CRITERIA, Criterion
 from sureflow.acquire.criteria.largest_bar import MEAN, aggregated_bars
 from sureflow.acquire.proposals import LEVEL, make_proposal
 from sureflow.acquire.records import failed_conditions, level_records, recorded_costs
@@ -52,7 +52,7 @@ class Goal:
     most_seconds: Annotated[float, Field(ge=0)] | None = None
     batch: PositiveInt = 1
     levels: bool = False  # whether the mesh of each run is chosen as well
-    criterion: Annotated[Criterion, CRITERIA] = SpaceFilling()
+    criterion: Annotated[Criterion, CRITERIA] | None = None  # by default what `propose` takes
     region: UseSettings = UseSettings()
     model: Any = "interpolation"
     seed: NonNegativeInt = 0

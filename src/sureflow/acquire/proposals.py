@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from scipy.spatial import KDTree
 
 from sureflow.acquire.cost import SECONDS, STEPS, RunCosts
-from sureflow.acquire.criteria import CRITERIA, Criterion, IntegratedVariance, Task
+from sureflow.acquire.criteria import CRITERIA, Criterion, IntegratedBar, SpaceFilling, Task
 from sureflow.acquire.criteria.largest_bar import aggregated_bars
 from sureflow.acquire.mesh_levels import LevelCandidates, MeshLevel, levels_of, require_several
 from sureflow.acquire.region import Region, UseSettings, read_use, region_of
@@ -36,7 +36,10 @@ LEVEL = "level"  # a column of the table
 
 @dataclass(frozen=True)
 class Proposal:
-    """Proposed conditions as a table, and the candidates (on the finest mesh) with their gains before one was taken."""
+    """Proposed conditions as a table, and the candidates (on the finest mesh) with their gains before one was taken.
+
+    The name of the criterion is an attribute of the table as well.
+    """
 
     table: "pandas.DataFrame"
     candidates: Conditions
@@ -44,12 +47,15 @@ class Proposal:
     criterion: Criterion
     region: Region
 
+    def __post_init__(self) -> None:
+        self.table.attrs["criterion"] = self.criterion.name
+
 
 def propose(
     model: Surrogate,
     count: int = 5,
     *,
-    criterion: "str | Mapping[str, Any] | Criterion" = "space-filling",
+    criterion: "str | Mapping[str, Any] | Criterion | None" = None,
     region: "UseSettings | Mapping[str, Any] | str | Path | None" = None,
     runs: Runs | None = None,
     candidates: Any = None,
@@ -63,7 +69,8 @@ def propose(
     Candidates fill the region of use: the declared ranges of the parameters, else those of the training runs, or what
     `region` says: `{"ranges": {"mach": [10, 35]}}`, a `polygon`, the `conditions` of a trajectory, or a TOML file with
     these. It may reach beyond the training runs. `candidates` (case, parameter) can be given instead. The `criterion` says
-    what is gained: space-filling, largest-bar, integrated-variance, loo-distance or loo-simplex. Every run after the first
+    what is gained: integrated-bar, integrated-variance, space-filling, largest-bar, loo-distance or loo-simplex. By default it
+    is integrated-bar where the model knows covariances between conditions, else space-filling. Every run after the first
     counts those before it as computed. Conditions to `avoid` are not proposed, nor is what lies close to them.
 
     `distance` is that to the nearest run as the model sees it. `mean_std` is the standard deviation that the model expects,
@@ -85,7 +92,7 @@ def propose(
     return make_proposal(
         model,
         count,
-        criterion=read_criterion(criterion),
+        criterion=None if criterion is None else read_criterion(criterion),
         region=region_of(model.header, model.domain.parameters.copy(), read_use(region)),
         candidates=None if candidates is None else np.asarray(candidates, float),
         avoid=None if avoid is None else np.asarray(avoid, float),
@@ -107,8 +114,8 @@ def make_proposal(
     model: Surrogate,
     count: int,
     *,
-    criterion: Criterion,
     region: Region,
+    criterion: Criterion | None = None,
     candidates: Conditions | None = None,
     avoid: Conditions | None = None,
     costs: RunCosts | None = None,
@@ -122,10 +129,11 @@ def make_proposal(
     found = region.draw(CANDIDATES, seed) if candidates is None else _given(candidates, region)
     uses = region.draw(USES, seed + 1)
     if levels:
-        return _on_levels(model, count, criterion, region, found, uses, levels)
+        return _on_levels(model, count, criterion or IntegratedBar(), region, found, uses, levels)
     found = found[_is_open(found, model.domain.parameters, avoid, region)]
     _require_candidates(found)
     task = Task(model, found, uses)
+    criterion = criterion or default_criterion(task)
     weight = None if costs is None or not per_cost else costs.expected_steps(found)
     chosen, gains, before = greedy(criterion, task, count, weight)
     return Proposal(_table(task, chosen, gains, costs), found, before, criterion, region)
@@ -143,7 +151,7 @@ def _on_levels(
     """The mesh of every run is chosen too, by its gain over its cost."""
     if not criterion.knows_levels:
         raise SureflowError(
-            f"the criterion {criterion.name} does not tell meshes apart: choose {IntegratedVariance.name} for levels"
+            f"the criterion {criterion.name} does not tell meshes apart: choose {IntegratedBar.name} for levels"
         )
     belief = model.predictor.fitted.belief()
     require_several(levels, 0 if belief is None else max(process.level for process in belief.processes))
@@ -163,6 +171,11 @@ def _on_levels(
     finest = candidates.level == 0
     shown = (candidates.conditions[finest], (before / candidates.cost)[finest])
     return Proposal(table, *shown, criterion, region)
+
+
+def default_criterion(task: Task) -> Criterion:
+    """What needs the fewest runs in many parameters, if the model can tell it; in two, filling space does as well."""
+    return SpaceFilling() if task.belief is None else IntegratedBar()
 
 
 def _require_candidates(found: Conditions) -> None:

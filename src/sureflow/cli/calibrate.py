@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sureflow.cli.remarks import begin
+from sureflow.errors import SureflowError
 
 if TYPE_CHECKING:
     from sureflow.uq.bars import ErrorBars
@@ -42,9 +43,12 @@ def calibrate(
     from sureflow.cli.console import Bar, out, say
     from sureflow.importers import open_file
     from sureflow.runtime import keep_compiled_programs
-    from sureflow.surrogate.workshop import calibrate_in, learn_mesh_error_in
+    from sureflow.surrogate.workshop import calibrate_in
 
     keep_compiled_programs()
+    if coarser is not None and finer is None:
+        raise SureflowError("--coarser tells the order of convergence to a finer mesh: give --finer as well")
+    meshes = [open_file(path) for path in (finer, coarser) if path is not None]
     with Bar("refitting") as bar:
 
         def on_refit(done: int, total: int) -> None:
@@ -52,7 +56,7 @@ def calibrate(
             bar.update(done, f"refit {done} of {total}")
 
         try:
-            given = {"folds": folds, "quantities": quantities, "say": say, "on_refit": on_refit}
+            given = {"meshes": meshes, "folds": folds, "quantities": quantities, "say": say, "on_refit": on_refit}
             fitted = calibrate_in(model, open_file(runs), **given)
         except KeyboardInterrupt as stop:
             stop.add_note("the model is unchanged")
@@ -61,11 +65,10 @@ def calibrate(
     out.print(f"Written to {model}/", markup=False)
     out.print(f"calibrated; {intervals(fitted.calibration.fields, fitted.names)}", markup=False)
     out.print(reach(fitted.calibration.fields.reach))
-    if finer is not None:
-        third = None if coarser is None else open_file(coarser)
-        learned = learn_mesh_error_in(model, open_file(runs), open_file(finer), third).mesh_error
-        assert learned is not None
-        out.print(f"the error of the mesh is learned from {len(learned.inputs)} pairs of runs", markup=False)
+    if meshes:
+        assert fitted.mesh_error is not None
+        pairs = len(fitted.mesh_error.inputs)
+        out.print(f"the error of the mesh is learned from {pairs} pairs of runs", markup=False)
 
 
 def intervals(fields: "ErrorBars", names: tuple[str, ...]) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sureflow.cli.generate import choose
-from sureflow.cli.propose import default_criterion, read_named
+from sureflow.cli.propose import read_named
 from sureflow.cli.remarks import begin
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def improve(
         most_seconds=most_seconds,
         batch=batch,
         levels=levels,
-        criterion=read_named(criterion or default_criterion(levels=levels)),
+        criterion=read_named(criterion),
         region=read_use(region) or UseSettings(),
         model=model,
         seed=seed,

@@ -25,8 +25,9 @@ def propose(
     criterion: Annotated[
         str | None,
         typer.Option(
-            help="space-filling (default), integrated-variance, largest-bar, loo-distance, loo-simplex or your own; of "
-            "largest-bar, what counts may follow, as in largest-bar:stand_off."
+            help="integrated-bar (the default where the model knows covariances), space-filling (the default elsewhere), "
+            "integrated-variance, largest-bar, loo-distance, loo-simplex or your own; of largest-bar, what counts may follow, "
+            "as in largest-bar:stand_off."
         ),
     ] = None,
     region: Annotated[
@@ -74,7 +75,7 @@ def propose(
     found = make_proposal(
         surrogate,
         count,
-        criterion=read_named(criterion or default_criterion(levels=levels)),
+        criterion=read_named(criterion),
         region=region_of(surrogate.header, surrogate.domain.parameters.copy(), read_use(region)),
         avoid=None if retry_failed else failed,
         seed=seed,
@@ -82,6 +83,8 @@ def propose(
     )
     out.print(printed(found.table), markup=False)
     out.print(f"gain: {found.criterion.meaning}", markup=False)
+    if criterion is None:
+        out.print(why(found.criterion), markup=False)
     if write is not None:
         write(found.table, len(surrogate.parameter_names))
         out.print(f"{output}: {len(found.table)} conditions", markup=False)
@@ -105,15 +108,20 @@ def told_by(runs: Path | None, *, per_cost: bool, levels: bool) -> dict[str, Any
     }
 
 
-def default_criterion(*, levels: bool) -> str:
-    """What is gained where nothing else is asked for; the mesh is chosen by the one criterion that tells meshes apart."""
-    return "integrated-variance" if levels else "space-filling"
+def why(criterion: "Criterion") -> str:
+    """The reason for the criterion that was taken by default."""
+    knows = "knows" if criterion.name == "integrated-bar" else "does not know"
+    return (
+        f"criterion: {criterion.name}, as the model {knows} covariances between conditions; --criterion chooses another"
+    )
 
 
-def read_named(text: str) -> "Criterion":
-    """A criterion by its name, with what it is of after a colon."""
+def read_named(text: str | None) -> "Criterion | None":
+    """A criterion by its name, with what it is of after a colon; None for the default one."""
     from sureflow.acquire.proposals import read_criterion
 
+    if text is None:
+        return None
     name, colon, detail = text.partition(":")
     return read_criterion({"name": name, "of": detail} if colon else name)
 

@@ -95,6 +95,11 @@ class Entry(Section):
         return not isinstance(model, ModelSettings) or model.capabilities.refits_quickly
 
     @property
+    def has_mesh_bars(self) -> bool:
+        """Whether its bars hold the error of the mesh as well, where the study knows it."""
+        return self.calibrate and self.series is None
+
+    @property
     def is_default(self) -> bool:
         """Whether the model is what a user gets without asking."""
         return isinstance(self.spec.model, ComparisonSettings)

@@ -68,7 +68,7 @@ def run_study(folder: Path, settings: StudySettings, watch: Audience, *, overwri
 
 
 def require_calibrated(settings: StudySettings) -> None:
-    if not any(entry.calibrate and entry.series is None for entry in settings.models):
+    if not any(entry.has_mesh_bars for entry in settings.models):
         raise SureflowError(
             "mesh_error is a part of the bars of calibrated models, and the study has none: give a model calibrate = true"
         )

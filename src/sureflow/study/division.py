@@ -10,8 +10,10 @@ from sureflow.data.runs import Runs
 from sureflow.data.scaling import NoScaling, Scaling, scaling_for
 from sureflow.data.splits import Division, Mask, space_filling
 from sureflow.errors import SureflowError
+from sureflow.importers import open_file
 from sureflow.study.agenda import Entry, StudySettings
 from sureflow.surrogate.choose import comparison_folds
+from sureflow.surrogate.mesh_bars import pairs_of_meshes
 from sureflow.surrogate.specification import ComparisonSettings
 
 
@@ -65,8 +67,17 @@ class StudyRuns:
         """The runs that a model learns from, and those that it might have learned from."""
         return self.runs.select(self.division_for(entry).train)
 
+    @cached_property
+    def other_meshes(self) -> list[Runs]:
+        """The runs on a finer mesh and, where they are given, on a coarser one."""
+        given = self.settings.mesh_error
+        return [] if given is None else [open_file(path) for path in (given.finer, given.coarser) if path is not None]
+
     def require_runs(self) -> None:
-        """Refuse, before hours of training, a model with more runs than there are, or with too few to learn from."""
+        """Refuse, before hours of training, what they could not end with.
+
+        A model with more runs than there are, or with too few to learn from; other meshes that do not tell the error of theirs.
+        """
         if not self.division.test:
             raise SureflowError(
                 f"split.kind={self.settings.split.kind!r} leaves no run to test on: choose another split"
@@ -77,6 +88,8 @@ class StudyRuns:
                 training.require_trainable()
                 if isinstance(entry.spec.model, ComparisonSettings):
                     comparison_folds(training, entry.spec.model)
+                if entry.has_mesh_bars and self.other_meshes:
+                    pairs_of_meshes(training, *self.other_meshes)
             except SureflowError as error:
                 raise SureflowError(f"model {entry.label!r}: {error}") from None
 

@@ -15,7 +15,6 @@ from sureflow.data.runs import FEWEST_RUNS, Runs
 from sureflow.data.splits import Mask
 from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
-from sureflow.importers import open_file
 from sureflow.models.contract import EpochReport, ModelSettings, unheard
 from sureflow.models.train_settings import TrainSettings
 from sureflow.study.agenda import Entry, Selection, with_settings
@@ -56,7 +55,7 @@ def train_model(study: Study, entry: Entry, train: TrainSettings, data: StudyRun
     name = f"train {entry.label}"
     folder = study.folder / "models" / entry.label
     spec = selected(study, entry, train, training)
-    meshes = other_meshes(study) if entry.calibrate and entry.series is None else []
+    meshes = data.other_meshes if entry.has_mesh_bars else []
     judges = training if entry.by_folds else data.trainable_for(entry)
     inputs = {"training": training.checksum, **plain(spec)}
     if entry.calibrate:
@@ -78,12 +77,6 @@ def train_model(study: Study, entry: Entry, train: TrainSettings, data: StudyRun
     place = f"models/{entry.label}"
     outputs = [f"{place}/{MANIFEST}", f"{place}/{ARRAYS}-*.safetensors"]
     study.stage(Stage(name, inputs, outputs, make, temporary=[f"{place}/{CHECKPOINT}"]))
-
-
-def other_meshes(study: Study) -> list[Runs]:
-    """The runs on a finer mesh and, where they are given, on a coarser one."""
-    given = study.settings.mesh_error
-    return [] if given is None else [open_file(path) for path in (given.finer, given.coarser) if path is not None]
 
 
 def calibrated(study: Study, name: str, surrogate: Surrogate, runs: Runs) -> Surrogate:

@@ -38,17 +38,26 @@ def with_mesh_error(surrogate: Surrogate, runs: Runs, finer: Runs, coarser: Runs
     `runs` are on the mesh of the model and `finer` on one that divides its cells; those at the same conditions are pairs.
     `coarser` runs at these conditions, on a mesh of merged cells, tell the order of convergence.
     """
-    runs = matched(runs, surrogate)
-    factor = refinement(runs, finer)
-    pairs = _common(runs, [finer] if coarser is None else [finer, coarser])
-    if len(pairs[0]) < FEWEST_PAIRS:
+    levels = pairs_of_meshes(matched(runs, surrogate), finer, coarser)
+    return replace(surrogate, mesh_error=_learn(surrogate, levels, refinement(*levels[:2])))
+
+
+def pairs_of_meshes(runs: Runs, finer: Runs, coarser: Runs | None = None) -> list[Runs]:
+    """The runs at conditions that all of the meshes have, by mesh; too few of them, or meshes not nested, are refused."""
+    others = [finer] if coarser is None else [finer, coarser]
+    factors = [refinement(runs, finer)] + ([] if coarser is None else [refinement(coarser, runs)])
+    common = _common(runs, others)
+    if len(common[0]) < FEWEST_PAIRS:
         raise SureflowError(
-            f"{len(pairs[0])} conditions were computed on all of the meshes: the error of the mesh needs {FEWEST_PAIRS} or "
+            f"{len(common[0])} conditions were computed on all of the meshes: the error of the mesh needs {FEWEST_PAIRS} or "
             "more, and some 9 for bars that hold"
         )
-    levels = [runs.select(pairs[0]), finer.select(pairs[1])]
-    levels += [] if coarser is None else [coarser.select(pairs[2])]
-    return replace(surrogate, mesh_error=_learn(surrogate, levels, factor))
+    levels = [one.select(cases) for one, cases in zip([runs, *others], common, strict=True)]
+    for case in range(len(levels[0])):
+        _require_nested(levels[0], levels[1], case, factors[0])
+        if coarser is not None:
+            _require_nested(levels[2], levels[0], case, factors[1])
+    return levels
 
 
 def mesh_std(
@@ -77,7 +86,6 @@ def _learn(surrogate: Surrogate, levels: list[Runs], factor: int) -> MeshError:
     runs, finer = levels[:2]
     differences, seen, moved, counted = [], [], [], []
     for case, condition in enumerate(runs.parameters):
-        _require_nested(runs, finer, case, factor)
         ours, theirs = _block(runs, case), restricted(finer, case, factor)
         one, unit, disturbed = _seen(surrogate, ours.reshape(len(ours), -1), condition)
         differences.append((theirs - ours) / unit)
@@ -105,7 +113,6 @@ def _order(surrogate: Surrogate, levels: list[Runs], differences: Float[np.ndarr
     factor = refinement(coarser, runs)
     wide, near = [], []
     for case, condition in enumerate(runs.parameters):
-        _require_nested(coarser, runs, case, factor)
         ours = restricted(runs, case, factor)
         unit = surrogate.predictor.unit(_block(runs, case).reshape(1, len(ours), -1), condition[None])
         size = unit.reshape(len(ours), *differences.shape[2:])[:, ::factor, ::factor]

@@ -3,7 +3,7 @@
 import fnmatch
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -95,28 +95,26 @@ def calibrate_in(
     folder: Path,
     runs: Runs,
     *,
+    meshes: Sequence[Runs] = (),
     folds: bool = False,
     quantities: bool = True,
     say: Callable[[str], None] = lambda words: None,
     on_refit: Refits = lambda done, total: None,
 ) -> Surrogate:
-    """Calibrate the model in a folder, where it then replaces the one without these bars; `say` hears by which runs."""
+    """Calibrate the model in a folder, where it then replaces the one without these bars; `say` hears by which runs.
+
+    With `meshes`, runs on a finer mesh and perhaps on a coarser one, its bars hold the error of its mesh as well.
+    """
     load(folder)  # what cannot be read is not locked either
     with alone_in(folder):
         settle_model(folder)
         surrogate = load(folder)  # the one that is here now that nobody else writes
+        if meshes:  # first: what does not fit is told at once
+            surrogate = with_mesh_error(surrogate, runs, *meshes)
         say(f"calibrating with {calibration_runs(surrogate, matched(runs, surrogate), folds=folds)}")
         fitted = calibrate(surrogate, runs, folds=folds, quantities=quantities, on_refit=on_refit)
         write_model(fitted, folder)
     return fitted
-
-
-def learn_mesh_error_in(folder: Path, runs: Runs, finer: Runs, coarser: Runs | None = None) -> Surrogate:
-    """Learn the error of the mesh of the model in a folder, where its predictions then carry it."""
-    with alone_in(folder):
-        learned = with_mesh_error(load(folder), runs, finer, coarser)
-        write_model(learned, folder)
-    return learned
 
 
 class Diary:
