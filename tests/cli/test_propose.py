@@ -37,6 +37,7 @@ def test_a_table_has_the_parameters_first(run, model, tmp_path):
 def test_bad_input_ends_in_a_sentence(refused, model, tmp_path):
     assert "is not one of .csv, .toml" in refused("propose", model, "-o", "next.txt")
     assert "needs the store of runs" in refused("propose", model, "-o", "next.toml")
+    assert "is not a picture: end it in .png, .pdf, .svg" in refused("propose", model, "--picture", "next.xyz")
     assert "number called steps" in refused("propose", model, "--per-cost")
     (tmp_path / "next.csv").write_text("mine")
     assert "(--overwrite)" in refused("propose", model, "-o", "next.csv")

@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sureflow.cli.inputs import require_picture
 from sureflow.cli.remarks import begin
-from sureflow.errors import Exists, SureflowError
+from sureflow.errors import SureflowError
 
 if TYPE_CHECKING:
     from sureflow.data.runs import Runs
     from sureflow.surrogate.model import Surrogate
-
-PICTURES = (".png", ".pdf", ".svg")
 
 
 def info(
@@ -30,10 +29,7 @@ def info(
     For runs: parameters, fields, mesh, convergence, how they were made, versions and checksum. For a model: what it was
     trained on, what it predicts and how its error bars were calibrated.
     """
-    if figure and figure.suffix.lower() not in PICTURES:
-        raise SureflowError(f"figure={str(figure)!r} is not a picture: end it in {', '.join(PICTURES)}")
-    if figure and not overwrite and figure.exists():
-        raise Exists(f"{figure} exists: choose another name, or allow it to be replaced")
+    require_picture("figure", figure, overwrite=overwrite)
 
     begin(f"reading {path}")
 

@@ -5,10 +5,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sureflow.errors import SureflowError
+from sureflow.errors import Exists, SureflowError
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+PICTURES = (".png", ".pdf", ".svg")
+
+
+def require_picture(name: str, path: Path | None, *, overwrite: bool) -> None:
+    """Refuse, before anything is computed, a picture that could not be written."""
+    if path is not None and path.suffix.lower() not in PICTURES:
+        raise SureflowError(f"{name}={str(path)!r} is not a picture: end it in {', '.join(PICTURES)}")
+    if path is not None and path.exists() and not overwrite:
+        raise Exists(f"{path} exists: choose another name, or allow it to be replaced")
 
 
 def parse_values(texts: Sequence[str]) -> dict[str, float]:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sureflow.cli.inputs import require_picture
 from sureflow.cli.remarks import begin
-from sureflow.errors import Exists, SureflowError
+from sureflow.errors import SureflowError
 
 if TYPE_CHECKING:
     import pandas
@@ -55,9 +56,7 @@ def propose(
     Prints the conditions in order, with what each is expected to gain, given those before it. Compute them with `sureflow
     generate`, or with a solver of your own, and add them to the store; then train again.
     """
-    if picture is not None and picture.exists() and not overwrite:
-        raise Exists(f"{picture} exists: choose another name, or allow it to be replaced")
-
+    require_picture("picture", picture, overwrite=overwrite)
     begin(f"proposing runs for {model}")
 
     from sureflow.acquire.proposal_files import proposal_writer
@@ -82,14 +81,15 @@ def propose(
         **told_by(runs, per_cost=per_cost, levels=levels),
     )
     out.print(printed(found.table), markup=False)
-    out.print(f"gain: {found.criterion.meaning}", markup=False)
+    meaning = found.criterion.meaning + (", over its cost" if levels else ", per step" if per_cost else "")
+    out.print(f"gain: {meaning}", markup=False)
     if criterion is None:
         out.print(why(found.criterion), markup=False)
     if write is not None:
         write(found.table, len(surrogate.parameter_names))
         out.print(f"{output}: {len(found.table)} conditions", markup=False)
     if picture is not None:
-        draw(picture, surrogate, found, failed)
+        draw(picture, surrogate, found, failed, meaning)
 
 
 def told_by(runs: Path | None, *, per_cost: bool, levels: bool) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def printed(table: "pandas.DataFrame") -> str:
     return table.to_string(index=False, float_format=lambda value: f"{value:.5g}")
 
 
-def draw(picture: Path, surrogate: "Surrogate", found: "Proposal", failed) -> None:
+def draw(picture: Path, surrogate: "Surrogate", found: "Proposal", failed, meaning: str) -> None:
     from sureflow.acquire.proposals import LEVEL
     from sureflow.report.figures import parameter_label, save
     from sureflow.report.proposal_figures import draw_proposals
@@ -143,7 +143,8 @@ def draw(picture: Path, surrogate: "Surrogate", found: "Proposal", failed) -> No
         found.candidates,
         found.gains,
         labels=[parameter_label(parameter.name, parameter.unit) for parameter in parameters],
-        meaning=found.criterion.meaning,
+        meaning=meaning,
+        on_track=found.region.track is not None,
         failed=failed,
         coarse=found.table[LEVEL].to_numpy() > 0 if LEVEL in found.table else None,
     )

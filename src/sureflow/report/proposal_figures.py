@@ -1,6 +1,7 @@
 """Pictures of proposals: the plane of two parameters, or every pair of several."""
 
 import itertools
+import textwrap
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +17,7 @@ Conditions = Float[np.ndarray, "_ parameter"]
 
 SHOWN = 2000  # candidates
 MOST_PAIRS = 15
+LETTERS = 13  # of a title that fit into an inch
 ROOM = 0.05  # around all conditions, in widths of their ranges, so that no marker is cut
 
 
@@ -27,12 +29,13 @@ def draw_proposals(
     *,
     labels: Sequence[str],
     meaning: str,
+    on_track: bool = False,
     failed: Conditions | None = None,
     coarse: Bool[np.ndarray, " proposal"] | None = None,
 ) -> Figure:
     """Runs, what a criterion expects of the candidates, and the proposals with their places in order.
 
-    `coarse` are the proposals on a coarser mesh than the finest.
+    Candidates may lie on the track of a trajectory. `coarse` are the proposals on a coarser mesh than the finest.
     """
     coarse = np.zeros(len(proposed), bool) if coarse is None else coarse
     failed = proposed[:0] if failed is None else failed
@@ -40,7 +43,8 @@ def draw_proposals(
     pairs = list(itertools.combinations(range(n_parameters), 2))[:MOST_PAIRS] or [(0, 0)]
     columns = min(len(pairs), 3)
     rows = -(-len(pairs) // columns)
-    order = np.argsort(gains[:SHOWN])  # the best on top
+    some = np.arange(0, len(gains), -(-len(gains) // SHOWN))
+    shown = some[np.argsort(gains[some])]  # the best on top
     with rc_context(STYLE):
         wide, high = (4.9, 4.2) if len(pairs) == 1 else (3.4, 2.9)
         figure = Figure(figsize=(wide * columns + 1.0, high * rows + 0.4), layout="constrained")
@@ -49,8 +53,8 @@ def draw_proposals(
             axis.remove()
         image = None
         for axis, (one, other) in zip(axes, pairs, strict=False):
-            places = [_places(conditions, one, other) for conditions in (candidates[:SHOWN][order], runs, proposed)]
-            image = _shade(axis, places[0], gains[:SHOWN][order], filled=n_parameters == 2)
+            places = [_places(conditions, one, other) for conditions in (candidates[shown], runs, proposed)]
+            image = _shade(axis, places[0], gains[shown], filled=n_parameters == 2 and not on_track)
             axis.plot(*places[1].T, "o", color="0.15", markersize=4, label="runs")
             if len(failed):
                 axis.plot(*_places(failed, one, other).T, "x", color="0.4", markersize=6, label="did not converge")
@@ -63,7 +67,8 @@ def draw_proposals(
             axis.set_ylabel(labels[other] if one != other else "")
             if one == other:
                 axis.set_yticks([])
-        figure.suptitle(f"gain: {meaning}", fontsize=9, x=0.01, ha="left")
+        words = textwrap.fill(f"gain: {meaning}", int(LETTERS * figure.get_figwidth()))
+        figure.suptitle(words, fontsize=9, x=0.01, ha="left")
         handles, names = axes[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower left", ncols=4, frameon=False)
         assert image is not None

@@ -9,6 +9,7 @@ from scipy.spatial import KDTree
 from sureflow.acquire.criteria.criterion import CRITERIA, Conditions, Criterion, Gains, Task, Values
 from sureflow.errors import SureflowError
 from sureflow.physics.regions import REGIONS, flow_regions
+from sureflow.surrogate.both_ways import both_ways
 from sureflow.surrogate.model import Surrogate
 from sureflow.validation import settings
 
@@ -76,22 +77,29 @@ class BarGains(Gains):
 def aggregated_bars(model: Surrogate, conditions: Conditions, of: str = MEAN) -> Float[np.ndarray, " case"]:
     """One number a condition, from the standard deviations of the prediction there."""
     observer = model.observer
-    quantities = [quantity.name for quantity in observer.quantities] if observer is not None else []
-    known = [MEAN, MAXIMUM, *(REGIONS if observer is not None else ()), *quantities]
+    read_off = [] if observer is None else [quantity.name for quantity in observer.quantities]
+    learned = [] if model.numbers is None else [name for name in model.numbers.facts() if name not in read_off]
+    known = [MEAN, MAXIMUM, *(REGIONS if observer is not None else ()), *read_off, *learned]
     if of not in known:
         raise SureflowError(f"of={of!r} is not one of {', '.join(known)}")
     blocks = [conditions[start : start + AT_ONCE] for start in range(0, len(conditions), AT_ONCE)]
-    if observer is not None and of in quantities:
-        return np.concatenate([_of_quantity(model, block, quantities.index(of)) for block in blocks])
+    if of in read_off or of in learned:
+        return np.concatenate([_of_quantity(model, block, of) for block in blocks])
     return np.concatenate([_of_fields(model, block, of) for block in blocks])
 
 
-def _of_quantity(model: Surrogate, conditions: Conditions, which: int) -> Float[np.ndarray, " case"]:
-    assert model.observer is not None
-    values, std = model.observed(model.observer, conditions)
-    if std is None:
+def _of_quantity(model: Surrogate, conditions: Conditions, name: str) -> Float[np.ndarray, " case"]:
+    """Bars relative to their values: of what is read off the fields, else of the number that is learned by itself."""
+    values, bars, numbers = both_ways(model, conditions)
+    read_off = [] if model.observer is None else [quantity.name for quantity in model.observer.quantities]
+    if name not in read_off:
+        value, std = numbers[name]
+    elif values is not None and bars is not None:
+        column = read_off.index(name)
+        value, std = values[:, column], bars[:, column]
+    else:
         raise SureflowError(_without_bars(model))
-    return np.nan_to_num(std[:, which] / np.abs(values[:, which]))
+    return np.nan_to_num(std / np.abs(value))
 
 
 def _of_fields(model: Surrogate, conditions: Conditions, of: str) -> Float[np.ndarray, " case"]:
