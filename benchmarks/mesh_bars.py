@@ -3,8 +3,8 @@
     python benchmarks/mesh_bars.py paper.zarr --folder mesh_bars        # the runs of the preset `paper`; some 15 minutes
 
 Learns the error of the 64x64 mesh from 9 conditions at 32x32, 64x64 and 128x128, and asks for its bars at 12 others, drawn
-once, which were computed at 192x192. Runs are kept in the folder, and an interrupted benchmark goes on. Each of the judges
-starts from the run on the mesh of the store. Prints the share of the disturbed points whose difference lies within the 90 %
+once, which were computed at 192x192. Runs are kept in the folder, and an interrupted benchmark goes on. Finer runs start from
+that on the mesh of the store. Prints the share of the disturbed points whose difference lies within the 90 %
 bars, and how wide the bars are: their mean over the mean difference.
 """
 
@@ -41,8 +41,9 @@ def main() -> None:
     keep_compiled_programs()
     runs = sf.open_runs(options.store)
     judges = drawn(runs)
-    coarser, finer = (computed(options, f"pairs{factor:g}", PAIRS, factor) for factor in (0.5, 2))
-    finest = computed(options, f"judges{FINER}", judges, FINER, from_coarse(runs))
+    coarser = computed(options, "pairs0.5", PAIRS, 0.5)
+    finer = computed(options, "pairs2", PAIRS, 2, from_coarse(runs, 2))
+    finest = computed(options, f"judges{FINER}", judges, FINER, from_coarse(runs, FINER))
     model = with_mesh_error(sf.fit(runs, "interpolation", calibrate=False), runs, finer, coarser)
     report(model, runs, finest)
 
@@ -76,7 +77,7 @@ def computed(
     return sf.open_runs(path)
 
 
-def from_coarse(runs: sf.Runs) -> Callable[[Case], Computed]:
+def from_coarse(runs: sf.Runs, factor: int) -> Callable[[Case], Computed]:
     """Our solver, which starts from the run on the coarser mesh at the same condition."""
     cells = runs.topology.shape
     assert cells is not None
@@ -84,7 +85,7 @@ def from_coarse(runs: sf.Runs) -> Callable[[Case], Computed]:
     def solve(case: Case) -> Computed:
         at = (runs.parameters == [case.condition.mach, case.condition.altitude_km]).all(axis=1)
         block = np.asarray(runs.fields[int(np.flatnonzero(at)[0])], float).reshape(-1, *cells)
-        down, along = (finer_cells(n, FINER) for n in cells)
+        down, along = (finer_cells(n, factor) for n in cells)
         return solve_case(case._replace(start=Start(down @ block @ along.T, case.condition.free_stream(case.gas))))
 
     return solve

@@ -129,3 +129,15 @@ def test_shocks_that_are_still_stay_where_they_are():
     assert np.ptp(frame.shocks, axis=0).max() < 1e-12
     found = np.stack([*frame.combined(np.eye(15)[None], given.inputs[:, -told_of_lines(given.shape) :])])
     np.testing.assert_allclose(found, given.fields, atol=2e-5)
+
+
+def test_what_it_believes_of_its_runs_is_what_it_misses_at_them():
+    """Although mixtures of the inputs differ from region to region, in units of their own."""
+    given = layers.view(np.random.default_rng(0).uniform(-1.0, 1.0, size=(20, 4)), moves=3.0)
+    model = BodyAlignedSettings().fit(given)
+    missed = np.asarray(model.leave_out([*np.arange(20)[:, None]]).predictive.mean) - given.fields
+    np.testing.assert_allclose(model.belief().errors, np.sqrt((missed**2).mean(axis=(1, 2))), rtol=1e-3)
+    inputs = given.inputs + 0.1
+    bars = np.sqrt((np.asarray(model.predict(inputs, given.coordinates).std) ** 2).mean(axis=(1, 2)))
+    ratio = np.sqrt(model.belief().variance(inputs[:, :4])) / bars
+    assert 0.5 < np.median(ratio) < 2.0

@@ -155,7 +155,18 @@ class Aligned(FittedModel):
     def belief(self) -> Belief:
         """That of `Interpolation`, with the mixture of all fields, not that of every region; wall layers only move the runs."""
         metric = np.diag(self.scales)[:, self.scales > 0] @ self.mixture
-        return interpolated(KERNEL, metric, self.nodes, self.inverse, self.residuals)
+        return interpolated(KERNEL, metric, self.nodes, self.inverse, self._residuals_in_one_mixture())
+
+    def _residuals_in_one_mixture(self) -> Iterator[Field]:
+        """Residuals, run by run, as if A were that of all fields in every region: a region's own has other units."""
+        freedom, *regional = (np.diag(inverse)[: len(self.nodes)] for _, inverse in self._systems)
+        if not isinstance(self.warp, BodyFrame):
+            yield from self.residuals
+            return
+        own = np.stack(regional)
+        ratio = np.sqrt(np.divide(freedom, own, out=np.zeros_like(own), where=own > np.finfo(float).eps))
+        for residual, by_region in zip(self.residuals, ratio.T, strict=True):
+            yield residual * by_region[self.warp.region_of_points]
 
     @cached_property
     def _squares(self) -> Rows:

@@ -3,7 +3,7 @@
 The variance that a further run removes does not depend on its result, so that proposals are computed in closed form.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,11 +67,12 @@ def interpolated(
     metric: Float[np.ndarray, "parameter mixed"],
     nodes: Float[np.ndarray, "run mixed"],
     inverse: Float[np.ndarray, "row row"],
-    residuals: Float[np.ndarray, "run variable point"],
+    residuals: Iterable[Float[np.ndarray, "variable point"]],
 ) -> Belief:
     """That of an interpolation by a kernel: one process, which is worth as much as the runs nearby have shown.
 
-    `nodes` are the inputs of the runs times the metric, `residuals` e_k sqrt((A^-1)_kk) at runs left out one at a time.
+    `nodes` are the inputs of the runs times the metric, `residuals` e_k sqrt((A^-1)_kk) at runs left out one at a time, with
+    the A of these nodes.
     """
     squared = np.array([np.square(run, dtype=float).mean() for run in residuals])
     freedom = np.diag(inverse)[: len(nodes)]
