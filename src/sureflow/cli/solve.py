@@ -55,6 +55,10 @@ def solve(
     """
     given: dict[str, Any] = {"cells": parse_cells(cells), "wall": wall, "wall_temperature": wall_temperature}
     given["wall_spacing"] = wall_spacing
+    if with_mesh_error:
+        from sureflow.evaluate.mesh_study import require_mergeable
+
+        require_mergeable(given["cells"])
     folder = None if as_json and output is None else output or Path(f"solution-M{mach:g}-{altitude:g}km")
 
     begin(f"solving for Mach {mach:g} at {altitude:g} km")
@@ -123,7 +127,10 @@ def print_mesh_error(told: dict[str, Any] | None) -> None:
 
     if told is None:
         return
-    out.print(f"error of the mesh, from {', '.join(told['meshes'])} cells (one standard uncertainty, ASME V&V 20):")
+    order = "" if len(told["meshes"]) > 2 else ", at order 1 since coarser cells do not hold the shock"
+    out.print(
+        f"error of the mesh, from {', '.join(told['meshes'])} cells{order} (one standard uncertainty, ASME V&V 20):"
+    )
     rows = {}
     for name, one in told["quantities"].items():
         order = "" if one["order"] is None else f", observed order {one['order']:.2g}"
