@@ -71,7 +71,7 @@ def improve(
         stop.add_note("finished rounds and runs are kept; run the same command again to go on")
         raise
     save(draw_rounds([(one.runs, one.mean_bar, one.largest_bar) for one in rounds], target), output / "bars.png")
-    out.print(f"{output}: {len(rounds)} rounds; {rounds[-1].ended}", markup=False)
+    out.print(f"{output}: {len(rounds)} round{'s' if len(rounds) > 1 else ''}; {rounds[-1].ended}", markup=False)
 
 
 def sentence(found: "Round") -> str:

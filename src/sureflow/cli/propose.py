@@ -87,7 +87,7 @@ def propose(
         out.print(why(found.criterion), markup=False)
     if write is not None:
         write(found.table, len(surrogate.parameter_names))
-        out.print(f"{output}: {len(found.table)} conditions", markup=False)
+        out.print(f"{output}: {len(found.table)} condition{'s' if len(found.table) > 1 else ''}", markup=False)
     if picture is not None:
         draw(picture, surrogate, found, failed, meaning)
 
