@@ -43,7 +43,8 @@ def draw_proposals(
     pairs = list(itertools.combinations(range(n_parameters), 2))[:MOST_PAIRS] or [(0, 0)]
     columns = min(len(pairs), 3)
     rows = -(-len(pairs) // columns)
-    some = np.arange(0, len(gains), -(-len(gains) // SHOWN))
+    few = min(SHOWN, len(gains))  # the first ones fill the region as all do, but not a track
+    some = np.linspace(0, len(gains) - 1, few).astype(int) if on_track else np.arange(few)
     shown = some[np.argsort(gains[some])]  # the best on top
     with rc_context(STYLE):
         wide, high = (4.9, 4.2) if len(pairs) == 1 else (3.4, 2.9)
