@@ -62,8 +62,8 @@ everything that was measured, `provenance.json` times and versions. Where ours d
 [differences.md](differences.md). How long it takes: [speed.md](../speed.md).
 
 The study is older than some models. Its rows called default are the interpolation that `sureflow train` chose before it knew
-`aligned`, which it takes for these runs and which errs half as much outside (the table of the [front page](../../README.md));
-POD-DeepONet and the body-fitted DeepONet have the settings of then, and [methods](../methods/README.md) has better ones.
+models that align wall layers, which err less (the table of the [front page](../../README.md)); POD-DeepONet and the body-fitted
+DeepONet have the settings of then, and [methods](../methods/README.md) has better ones.
 """,
     "nearest": """# The paper's four kinds on the reading that comes nearest to its table
 
