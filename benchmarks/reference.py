@@ -33,7 +33,9 @@ OF_METHODS = {
     ".": BRIEFLY["."],
     "figures": ("learning_curves.png",),
     "tables": tuple(
-        f"{name}.{ending}" for name in ("leaderboard", "learning_curves", "relative_errors") for ending in ("md", "csv")
+        f"{name}.{ending}"
+        for name in ("leaderboard", "learning_curves", "coverage", "regions", "relative_errors")
+        for ending in ("md", "csv")
     ),
 }
 KEEPING = {"paper": KEPT, "nearest": BRIEFLY, "methods": OF_METHODS, "kinds": BRIEFLY}
