@@ -87,7 +87,7 @@ def test_an_interrupted_campaign_goes_on_to_the_same_files(tmp_path):
     [
         ({"mesh": {"cells": [17, 17]}}, "17x17 cells cannot be refined by 0.5"),
         ({"meshes": "fitted", "mesh": {"cells": [17, 17]}}, "17x17 cells cannot be refined by 0.5"),
-        ({"refinement": 2.0}, 'refinement=2 is of meshes = "fitted"'),
+        ({"refinement": 2.0}, 'refinement=2 is only for meshes = "fitted"'),
         ({"conditions": [{"level": -1, "mach": [10], "altitude_km": [20]}]}, "level"),
     ],
 )

@@ -152,13 +152,13 @@ def test_the_family_preset_is_the_one_of_the_study():
         ({"design": "sobol", "runs": 5, **RANGES, "mach": [8, 9, 10]}, "must be a range [low, high]"),
         ({"design": "sobol", "runs": 5, **RANGES, "nose_radius": [0, 1]}, "nose_radius=[0.0, 1.0] must be positive"),
         ({"design": "random", "runs": 5, **RANGES, "wall_kind": ["slip"]}, "wall_kind cannot be sampled"),
-        ({"design": "random", "runs": 200_000, **RANGES}, "conditions are 200,000"),
+        ({"design": "random", "runs": 200_000, **RANGES}, "there are 200,000 conditions"),
         (
             {
                 "mach": [5 + 0.005 * number for number in range(3000)],
                 "altitude_km": [20 + 0.01 * n for n in range(3000)],
             },
-            "conditions are 9,000,000, and a campaign has at most 100,000: give fewer values",
+            "there are 9,000,000 conditions, and a campaign has at most 100,000: give fewer values",
         ),
         ({"cases": [{"mach": 12, "nose_radius": 0.1}]}, "needs a mach and an altitude_km"),
         ({"cases": [{"mach": 12, "altitude_km": 30, "radius": 1}]}, "radius is not one of mach, altitude_km"),

@@ -80,7 +80,7 @@ def test_a_campaign_survives_everything(whole, tmp_path):
         _, remarks = process.communicate(timeout=PATIENCE)
     assert process.returncode == 143
     assert "runs are kept in" in remarks
-    assert "run the same command again to go on" in remarks
+    assert "run the same command again to continue" in remarks
     assert "Traceback" not in remarks
 
     end = subprocess.run(

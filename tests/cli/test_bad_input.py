@@ -99,7 +99,7 @@ def test_stores_that_are_not_ours_or_made_otherwise(refused, tmp_path):
     for store, sentence in [
         ("other.zarr", "other.zarr is a Zarr store, but not one of sureflow's runs"),
         ("folder", "folder is not a store of runs"),
-        ("runs.zarr", "runs.zarr was made with other settings: wall.temperature is 1000.0 there and 1500.0 here"),
+        ("runs.zarr", "runs.zarr was made with other settings (wall.temperature is 1000.0 there and 1500.0 here"),
     ]:
         assert refused("generate", store, "--preset", "tiny.toml").startswith(sentence)
         if store != "runs.zarr":

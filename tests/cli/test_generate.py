@@ -32,7 +32,8 @@ def test_stopped_it_says_what_is_kept_and_goes_on(generate):
     stopped = generate(stop_after=2)
     assert stopped.code == 130
     assert (
-        stopped.sentence == "sureflow: stopped; 1 of 6 runs are kept in runs.zarr; run the same command again to go on"
+        stopped.sentence
+        == "sureflow: stopped; 1 of 6 runs are kept in runs.zarr; run the same command again to continue"
     )
     ended = generate()
     assert ended.code == 0

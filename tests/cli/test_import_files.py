@@ -35,7 +35,7 @@ def test_import_train_predict_paraview(run, tmp_path):
 
 def test_what_is_refused(refused, tmp_path):
     vtk_cases.write(tmp_path / "cases")
-    assert "is not said: give a table" in refused("import", "cases", "-o", "runs.zarr")
+    assert "parameters is missing: give a table" in refused("import", "cases", "-o", "runs.zarr")
     assert "does not fit" in refused("import", "cases", "--pattern", "Ma{mach}", "-o", "runs.zarr")
     assert "no array 'Temp': its arrays are p, T, U" in refused(
         "import", "cases", *OPTIONS, "--field", "T=Temp", "-o", "runs.zarr"

@@ -87,5 +87,5 @@ def test_the_guard_knows_what_is_needed():
     guard = MemoryGuard(1 << 50)
     for name in (*NEEDS, "json"):
         assert guard.find_spec(name, None) is None
-    with pytest.raises(SureflowError, match=r"needed at least; raise it \(ulimit -v\)"):
+    with pytest.raises(SureflowError, match=r"are needed; raise it \(ulimit -v\)"):
         MemoryGuard(1 << 20).find_spec("numpy", None)

@@ -62,7 +62,7 @@ def test_runs_that_disagree_are_refused(refused, tmp_path):
     assert "axes is ['x', 'y', 'z'] there and ['x', 'y'] here" in refused(
         "runs", "join", "block.zarr", "volume.zarr", "-o", "all.zarr"
     )
-    assert "is shared by its runs" in refused("runs", "add", "block.zarr", "moving.zarr")
+    assert "one has a mesh that all its runs share" in refused("runs", "add", "block.zarr", "moving.zarr")
     assert "test=1 of 30 runs" in refused("runs", "split", "block.zarr", "--test", "1.0", "-o", "parts")
     assert (
         refused("runs", "split", "block.zarr", "--test", "half", "-o", "parts") == "test='half' is not a finite number"

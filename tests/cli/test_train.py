@@ -80,7 +80,7 @@ def test_killed_and_started_again_it_ends_in_the_same_weights(run, runs, tmp_pat
     run(*networks(runs, whole, epochs=150))
     kill_after_checkpoint(networks(runs, torn, epochs=150), torn / "checkpoint.safetensors")
     assert not (torn / "model.json").exists()
-    assert "going on after epoch" in run(*networks(runs, torn, epochs=150)).remarks
+    assert "continuing after epoch" in run(*networks(runs, torn, epochs=150)).remarks
     one, other = files(whole), files(torn)
     assert one["model.json"] == other["model.json"]
     assert one.keys() == other.keys()
@@ -107,7 +107,7 @@ def test_stopped_it_says_how_to_go_on(runs, tmp_path, how, code):
     command = networks(runs, tmp_path / "model", epochs=5000)
     ended, remarks = kill_after_checkpoint(command, tmp_path / "model/checkpoint.safetensors", how)
     assert ended == code
-    assert remarks.splitlines()[-1].endswith("epochs are kept; run the same command again to go on")
+    assert remarks.splitlines()[-1].endswith("epochs are kept; run the same command again to continue")
     assert "Traceback" not in remarks
 
 
@@ -118,7 +118,7 @@ def test_a_replacement_that_was_killed_leaves_the_old_model_and_goes_on(run, ref
     assert before.items() <= files(model).items()
     assert sureflow.load(model).model_name == "interpolation"
     done = epochs_done(model / "checkpoint.safetensors")
-    assert f"going on after epoch {done}" in run(*command).remarks
+    assert f"continuing after epoch {done}" in run(*command).remarks
     assert sureflow.load(model).model_name == "deeponet"
 
 
@@ -151,7 +151,7 @@ def test_files_of_the_users_own_are_never_touched(refused, runs, tmp_path, name)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / name).write_text("mine")
     sentence = refused("train", runs, "-o", "mine", "--overwrite")
-    assert sentence == f"mine holds other files than a model's, such as {name}: choose another folder"
+    assert sentence == f"mine holds files that do not belong to a model, such as {name}: choose another folder"
     assert (tmp_path / "mine" / name).read_text() == "mine"
 
 

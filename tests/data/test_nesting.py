@@ -165,7 +165,7 @@ def test_levels_of_meshes_that_move_from_run_to_run():
     model = sf.fit(fine.with_coarser(coarse), "levels", calibrate=False)
     assert model.predict(a=0.2).p.values.ravel() == pytest.approx(np.asarray(fine.fields[1])[0], abs=1e-6)
     mesh = body_mesh(SphereCone(), MeshSettings(cells=(8, 8), wall_spacing=1e-3, nose_cell=0.2))
-    with pytest.raises(sf.SureflowError, match="move from run to run on all of them, or on none"):
+    with pytest.raises(sf.SureflowError, match="move from run to run on all levels, or on none"):
         fine.with_coarser(runs_on(mesh))
 
 

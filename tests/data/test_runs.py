@@ -75,7 +75,7 @@ def test_the_split_is_a_share_or_a_number():
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
     with pytest.raises(
-        SureflowError, match=r"test=2 of 25 runs leaves nothing to test or to train on: give a share below 1"
+        SureflowError, match=r"test=2 of 25 runs leaves nothing to test or to train on: give a fraction below 1"
     ):
         synthetic.runs().split(test=2.0)
 
@@ -90,8 +90,8 @@ def test_the_split_is_a_share_or_a_number():
         (lambda: cloud(ANGLES + 1, made_by={"mesh": {"cells": 2}}), "made_by.mesh is there and not here"),
         (lambda: own_runs(np.zeros((8, 1)), ANGLES + 1), "they have 9 and 8 points"),
         (lambda: own_runs(np.zeros((9, 1)), ANGLES + 1), "their meshes lie up to 1 apart"),
-        (lambda: own_runs(np.zeros((5, 9, 1)), ANGLES + 1), "the mesh of one is shared by its runs"),
-        (lambda: cloud(), "5 of 10 runs repeat the condition of another, the first of them is run 5 at angle=0.5"),
+        (lambda: own_runs(np.zeros((5, 9, 1)), ANGLES + 1), "one has a mesh that all its runs share"),
+        (lambda: cloud(), "5 of 10 runs repeat the condition of another; the first of them is run 5 at angle=0.5"),
     ],
 )
 def test_runs_that_disagree_are_not_joined(other, sentence):
@@ -105,7 +105,7 @@ def test_cells_that_are_connected_otherwise_are_not_joined():
     assert cells is not None
     other = Cells(cells.connectivity[::-1].copy(), cells.offsets, cells.types)
     assert runs.geometry is not None
-    with pytest.raises(SureflowError, match="their cells are not connected alike"):
+    with pytest.raises(SureflowError, match="their cells are connected differently"):
         Runs.join([runs, own_runs(runs.geometry.points, ANGLES + 1, location="points", cells=other)])
     with pytest.raises(SureflowError, match="there are no runs to join"):
         Runs.join([])
@@ -150,7 +150,7 @@ def test_too_few_runs_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"parameters": {"angle": [1.0, 2.0]}}, "there are parameters of 2 runs, and fields of 5"),
+        ({"parameters": {"angle": [1.0, 2.0]}}, "parameters are given for 2 runs and fields for 5"),
         ({"parameters": {"angle": np.ones((5, 2))}}, "every parameter needs one value for each run"),
         ({"parameters": {"angle": [[1.0], [1.0, 2.0]]}}, "'angle' is not an array of numbers"),
         ({"parameters": {"angle": [1, 2, 3, 4, np.nan]}}, "parameters have 1 missing"),
@@ -160,9 +160,9 @@ def test_too_few_runs_are_refused(tmp_path):
         ({"fields": {"p": np.zeros((5, 9)), "q": np.zeros((5, 8))}}, "share one shape"),
         ({"fields": {"angle": np.zeros((5, 9))}}, "'angle' is the name of a field and of a parameter: rename"),
         ({"fields": {"x": np.zeros((5, 9))}}, "'x' is the name of an axis and of a field: rename"),
-        ({"parameters": {"points": np.arange(5.0)}}, "parameter 'points' has a name that predictions use themselves"),
-        ({"parameters": {"extrapolate": np.arange(5.0)}}, "parameter 'extrapolate' has a name that predictions use"),
-        ({"fields": {"case": np.zeros((5, 9))}}, "field 'case' has a name that predictions use themselves"),
+        ({"parameters": {"points": np.arange(5.0)}}, "parameter 'points' has a name that is reserved for predictions"),
+        ({"parameters": {"extrapolate": np.arange(5.0)}}, "parameter 'extrapolate' has a name that is reserved"),
+        ({"fields": {"case": np.zeros((5, 9))}}, "field 'case' has a name that is reserved for predictions"),
         (
             {"fields": {"p": np.zeros((5, 9)), "p_std": np.zeros((5, 9))}},
             "'p_std' would be taken for a part of the error",
@@ -170,14 +170,14 @@ def test_too_few_runs_are_refused(tmp_path):
         ({"units": {"pp": "Pa"}}, "'pp' has a unit, range or scale but no values: the names are angle, p"),
         ({"ranges": {"angle": (0.0, 4.0)}}, r"the range of angle, 0..4, excludes the run with angle=5"),
         ({"logarithmic": ["angle"], "parameters": {"angle": [0, 1, 2, 3, 4]}}, "angle=0 has no logarithm"),
-        ({"numbers": {"drag": [1.0]}}, "there are numbers of 1 runs, and fields of 5"),
-        ({"coordinates": np.zeros((4, 9, 1))}, "there are coordinates of 4 runs, and fields of 5"),
+        ({"numbers": {"drag": [1.0]}}, "numbers are given for 1 runs and fields for 5"),
+        ({"coordinates": np.zeros((4, 9, 1))}, "coordinates are given for 4 runs and fields for 5"),
         ({"location": "faces"}, "location='faces': Input should be 'cells' or 'points'"),
         ({"shape": (3, 3)}, "a structured mesh needs its nodes"),
-        ({"shape": (3, 3), "nodes": np.zeros((9, 1))}, r"a block of \(3, 3\) cells has 16 nodes, and 9 are given"),
-        ({"shape": (8,), "nodes": np.zeros((9, 1))}, "the mesh has 8 cells, and the fields 9 values"),
+        ({"shape": (3, 3), "nodes": np.zeros((9, 1))}, r"a block of \(3, 3\) cells has 16 nodes, but 9 are given"),
+        ({"shape": (8,), "nodes": np.zeros((9, 1))}, "the mesh has 8 cells, but the fields have 9 values"),
         ({"nodes": np.zeros((9, 2))}, r"nodes must be \(node, 1\)"),
-        ({"free_stream": Flight()}, "the free stream follows from the parameter mach: the parameters are angle"),
+        ({"free_stream": Flight()}, "the free stream needs the parameter mach, but the parameters are angle"),
         ({"gas": PerfectGas(), "made_by": {"x": {1, 2}}}, "made_by: give plain values, which JSON can hold"),
     ],
 )
@@ -194,9 +194,9 @@ def test_arrays_that_do_not_fit_are_refused(change, sentence):
 @pytest.mark.parametrize(
     ("connectivity", "offsets", "sentence"),
     [
-        ([0, 1, 9], [0, 3], "the cells name the nodes 0..9, and there are 4"),
-        ([0, 1, 2], [0, 2], "must begin with 0, grow, and end with the 3 corners there are"),
-        ([0, 1, 2, 1, 2, 3], [0, 3, 6], "the mesh has 2 cells, and the fields 1 values"),
+        ([0, 1, 9], [0, 3], "the cells refer to the nodes 0..9, but there are only 4"),
+        ([0, 1, 2], [0, 2], "must begin with 0, increase, and end with 3, the number of corners"),
+        ([0, 1, 2, 1, 2, 3], [0, 3, 6], "the mesh has 2 cells, but the fields have 1 values"),
     ],
 )
 def test_cells_that_do_not_fit_are_refused(connectivity, offsets, sentence):
@@ -218,7 +218,7 @@ def test_coordinates_of_the_points():
 
 
 def test_selecting_what_is_not_there_is_refused():
-    with pytest.raises(SureflowError, match="5 runs are selected by a mask of that length"):
+    with pytest.raises(SureflowError, match="5 runs can be selected by a mask of that length"):
         cloud().select(np.array([7]))
 
 

@@ -160,12 +160,12 @@ def test_what_is_not_offered_is_refused():
         scaling_for("log-density", own_runs())
     with pytest.raises(SureflowError, match=r"scaling='other' is not one of none, freestream, .*, log-density"):
         scaling_for("other", own_runs())
-    with pytest.raises(SureflowError, match="free_stream names velocity: it must say"):
+    with pytest.raises(SureflowError, match="free_stream names velocity: it must name"):
         own_runs(free_stream={"velocity": "speed"})
     with pytest.raises(SureflowError, match="free_stream names 'T' as the temperature: the parameters are"):
         own_runs(free_stream={"velocity": "speed", "density": "density", "temperature": "T"})
     names = {"velocity": "speed", "density": "density", "temperature": "air"}
-    with pytest.raises(SureflowError, match="knows fields in m/s"):
+    with pytest.raises(SureflowError, match="handles fields in m/s"):
         scaling_for("freestream", own_runs(free_stream=names))
     assert best_scaling(own_runs(free_stream=names)) == "none"
 

@@ -77,7 +77,7 @@ def test_folders_that_all_files_share_do_not_count():
     [
         ("Ma{mach}", "does not fit cases/M2/M3.vtu"),
         ("M{mach}", "fits 2 parts of cases/M2/M3.vtu"),
-        ("cases", "every parameter once in braces"),
+        ("cases", "every parameter exactly once, in braces"),
     ],
 )
 def test_a_pattern_that_matches_nothing_or_twice(pattern, words):
@@ -89,5 +89,5 @@ def test_files_at_one_condition_are_named():
     columns = from_pattern("M{mach}_", [Path("M2_a.vtu"), Path("M2_b.vtu")])
     with pytest.raises(SureflowError, match=r"M2_a\.vtu and M2_b\.vtu are at the same condition \(mach=2\)"):
         require_distinct_files(columns, [Path("M2_a.vtu"), Path("M2_b.vtu")])
-    with pytest.raises(SureflowError, match="mach has other values"):
+    with pytest.raises(SureflowError, match="mach has different values"):
         joined_columns([columns, {"mach": columns["mach"] + 1}])

@@ -148,7 +148,7 @@ def test_a_run_that_seems_to_be_in_other_units_is_pointed_out(copy, tmp_path):
 
 
 def test_options_that_would_do_nothing_are_refused(cases):
-    with pytest.raises(SureflowError, match="has one state and no times"):
+    with pytest.raises(SureflowError, match="has a single state and no times"):
         sf.read_runs(cases, pattern=PATTERN, time=3)
     with pytest.raises(SureflowError, match=r"mesh='auto' does not resample, so .* choose mesh=resampled"):
         sf.read_runs(cases, pattern=PATTERN, reference="other.vtu")

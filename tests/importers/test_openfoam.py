@@ -90,7 +90,7 @@ def test_units_that_differ_from_run_to_run(tmp_path):
         case = shutil.copytree(CASES / "ascii", tmp_path / f"U{speed}")
         for path in Path(case).glob("*/p") if speed == 2 else ():
             path.write_text(path.read_text().replace("[1 -1 -2 0 0 0 0]", "[0 2 -2 0 0 0 0]"))
-    with pytest.raises(SureflowError, match=r"U2: p is in m2/s2, and in Pa in .*U1: convert one of them"):
+    with pytest.raises(SureflowError, match=r"U2: p is in m2/s2, but in Pa in .*U1: convert one of them"):
         sf.read_runs(tmp_path, pattern="U{speed}")
 
 

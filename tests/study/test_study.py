@@ -123,7 +123,7 @@ def test_one_process_at_a_time(whole, tmp_path):
         refused = run(study_toml)
         process.kill()
     assert refused.returncode == 2
-    assert "another process works on the study" in refused.stderr
+    assert "another process is working on the study" in refused.stderr
 
 
 def test_a_file_system_without_locks_is_not_taken_for_another_process(tmp_path, monkeypatch):

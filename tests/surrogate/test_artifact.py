@@ -379,7 +379,7 @@ def test_one_process_writes_at_a_time(surrogate, copy):
         (lambda m: m["mesh"].update(points=47), "mesh of .* is damaged: coordinates must be .*47"),
         (
             lambda m: m["mesh"].update(shape=[6, 9]),
-            r"is damaged: a block of \(6, 9\) cells has 70 nodes, and 63 are given",
+            r"is damaged: a block of \(6, 9\) cells has 70 nodes, but 63 are given",
         ),
         (lambda m: m["weights"].update(name="../other.safetensors"), "weights.name"),
         (lambda m: m["weights"].update(name="/etc/passwd"), "weights.name"),
@@ -541,7 +541,7 @@ def test_links_out_of_the_folder_are_refused(copy_with_bars, tmp_path, name):
     path = copy_with_bars / name if name == "model.json" else file_of(copy_with_bars, name)
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(SureflowError, match=r"is a link: copy the file that it leads to"):
+    with pytest.raises(SureflowError, match=r"is a link: copy the file that it points to"):
         load(copy_with_bars)
 
 

@@ -114,9 +114,9 @@ def test_of_imported_runs_with_bars(tmp_path):
 @pytest.mark.parametrize(
     ("quantity", "words"),
     [
-        ({"kind": "force", "field": "p"}, "direction is missing"),
+        ({"kind": "force", "field": "p"}, "needs direction"),
         ({"kind": "mean", "field": "T"}, "is read off 'T': the fields are p"),
-        ({"kind": "value", "field": "p", "at": [1, 2, 3]}, "3 numbers in at, and the mesh 2 axes"),
+        ({"kind": "value", "field": "p", "at": [1, 2, 3]}, "3 numbers in at, but the mesh has 2 axes"),
         ({"kind": "mean", "field": "p", "patch": "wing"}, "the patches are bottom"),
     ],
 )

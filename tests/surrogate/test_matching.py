@@ -51,7 +51,7 @@ def test_runs_on_another_kind_of_mesh_are_refused(models, model, runs):
     if runs == model:
         assert len(matched(kinds_of_runs.runs(runs), models[model])) == 30
         return
-    with pytest.raises(SureflowError, match="the mesh of these runs is of another kind"):
+    with pytest.raises(SureflowError, match="the mesh of these runs differs in kind"):
         matched(kinds_of_runs.runs(runs), models[model])
 
 

@@ -206,7 +206,9 @@ def test_quantities_need_a_flow_around_a_body():
     runs = Runs.from_arrays({"a": np.arange(6.0)}, x, {"p": np.random.default_rng(0).normal(size=(6, 5))})
     model = learn(runs, Specification(InterpolationSettings()))
     assert model.observer is None
-    with pytest.raises(SureflowError, match=r"quantities are read off velocity, density .* have p and no numbers$"):
+    with pytest.raises(
+        SureflowError, match=r"there are no quantities: they are read off velocity, density .* have p, and no numbers$"
+    ):
         model.quantities(a=2.5)
 
 

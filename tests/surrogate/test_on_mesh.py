@@ -38,7 +38,7 @@ def test_inside_as_at_points_and_nothing_outside(model, tmp_path):
 def test_what_does_not_fit(model, tmp_path):
     condition = dict(zip(model.parameter_names, model.domain.parameters.mean(axis=0), strict=True))
     pyvista.ImageData(dimensions=(3, 3, 1), origin=(1e3, 1e3, 0.0)).save(tmp_path / "far.vti")
-    with pytest.raises(SureflowError, match="no point of the mesh lies in that of the runs"):
+    with pytest.raises(SureflowError, match="no point of the mesh lies inside that of the runs"):
         model.predict(on=tmp_path / "far.vti", **condition)
     pyvista.ImageData(dimensions=(3, 3, 3)).save(tmp_path / "solid.vti")
     with pytest.raises(SureflowError, match="has the axes x, y, z"):

@@ -70,7 +70,7 @@ class Campaign:
             return
         if self.refinement != 1.0:
             raise SureflowError(
-                f'refinement={self.refinement:g} is of meshes = "fitted": set the cells of the mesh that all runs share'
+                f'refinement={self.refinement:g} is only for meshes = "fitted": set the cells of the shared mesh instead'
             )
         if set(BODY) & set(self.parameter_names):
             raise SureflowError('meshes="shared" does not fit bodies that vary: choose "fitted", or leave it out')

@@ -49,7 +49,8 @@ def local_workers(count: int) -> Iterator[Executor]:
         except (RuntimeError, OSError) as error:
             reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
             raise SureflowError(
-                f"the workers on this machine did not start ({reason}); finished runs are kept: start the campaign again to go on"
+                f"the workers on this machine did not start ({reason}); finished runs are kept: start the campaign "
+                "again to continue"
             ) from error
         yield cast(Executor, stack.enter_context(client).get_executor())
 
@@ -61,7 +62,7 @@ def scheduler_workers(address: str) -> Iterator[Executor]:
         client = Client(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise SureflowError(
-            f"No Dask scheduler answers at {address!r}; give the address that `dask scheduler` prints, such as "
+            f"no Dask scheduler answers at {address!r}; give the address that `dask scheduler` prints, such as "
             "tcp://host:8786"
         ) from error
     with client:

@@ -118,7 +118,9 @@ def follow_up(path: Path, conditions: Sequence[Sequence[float]], levels: Sequenc
     header = RunStore.open(path).header
     made_by, mesh = header.made_by, header.made_by.get("mesh")
     if not mesh or "scheme" not in made_by or list(mesh)[:3] != ["body", "settings", "axisymmetric"]:
-        raise SureflowError(f"{path} was not made by a campaign, so that its settings are unknown")
+        raise SureflowError(
+            f"{path} was not made by a campaign, so its settings are unknown: give a store that sureflow generated"
+        )
     at = list(levels) or [0] * len(conditions)
     rows = {level: [row for row, own in zip(conditions, at, strict=True) if own == level] for level in sorted({*at})}
     coarsest = 0

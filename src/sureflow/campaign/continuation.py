@@ -128,7 +128,7 @@ def result_of(future: Future[Computed], ledger: Ledger, case: int) -> Computed:
         reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}".rstrip(": .")
         raise SureflowError(
             f"the run at {condition} could not be computed ({reason}); finished runs are kept: start the "
-            "campaign again to go on"
+            "campaign again to continue"
         ) from error
 
 

@@ -73,7 +73,8 @@ class Conditions:
         count = self.runs or math.prod(map(len, self.given.values())) + len(self.cases)
         if count > MOST_CONDITIONS:
             raise SureflowError(
-                f"conditions are {count:,}, and a campaign has at most {MOST_CONDITIONS:,}: give fewer values, or sample them"
+                f"there are {count:,} conditions, and a campaign has at most {MOST_CONDITIONS:,}: give fewer values, or "
+                "sample them"
             )
         rule = DESIGNS[self.kind]
         if rule.samples != (self.runs is not None):

@@ -25,4 +25,4 @@ def refuse_other_workers(theirs: Mapping[str, str]) -> None:
     """Refuse the results of a worker whose software differs."""
     found = difference(theirs)
     if found:
-        raise SureflowError(f"a worker has other versions ({found}): install the same on all workers")
+        raise SureflowError(f"a worker has other versions ({found}): install the same versions on all workers")

@@ -22,10 +22,10 @@ def calibrate(
     ] = False,
     finer: Annotated[
         Path | None,
-        typer.Option(help="Store of runs on a finer, nested mesh: bars then hold the error of the mesh too."),
+        typer.Option(help="Store of runs on a finer, nested mesh: error bars then include the error of the mesh."),
     ] = None,
     coarser: Annotated[
-        Path | None, typer.Option(help="Store of runs on a coarser one: it tells the order of convergence.")
+        Path | None, typer.Option(help="Store of runs on a coarser mesh, to measure the order of convergence.")
     ] = None,
     quantities: Annotated[
         bool, typer.Option(help="Calibrate stand-off, pressures and drag as well (takes a few seconds more).")
@@ -35,7 +35,7 @@ def calibrate(
 
     Error bars are fitted to the errors on runs that the model was not trained on. With fewer than five such runs, the
     model is fitted again to parts of its training runs and tested on the rest (folds). Sides of the training domain are
-    left out as well, which shows how the bars must grow outside it; this needs the training runs too, and a model that
+    left out as well, which shows how the error bars must grow outside it; this needs the training runs too, and a model that
     is quick to fit again. The predicted means do not change.
     """
     begin(f"reading {model} and {runs}")

@@ -25,18 +25,18 @@ def generate(
     shard: Annotated[str, typer.Option(help="Compute part i of N, for job arrays: i/N.")] = "1/1",
     start_from: Annotated[
         Path | None,
-        typer.Option(help="Start every run from what this model predicts, where that is inside its domain."),
+        typer.Option(help="Start runs inside this model's domain from its predictions."),
     ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Recompute runs that did not converge or cannot be read.")
     ] = False,
     export: Annotated[
         Path | None,
-        typer.Option(help="Also write the converged runs to this file for ParaView or others: .pvd, .nc, ..."),
+        typer.Option(help="Also write the converged runs to this file for ParaView or other programs: .pvd, .nc, ..."),
     ] = None,
     refine: Annotated[
         float | None,
-        typer.Option(help="So many times as many cells in each direction, on a mesh nested with the preset's."),
+        typer.Option(help="Multiply the cells in each direction by this, on a mesh nested with the preset's."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Delete an existing store and start afresh.")] = False,
 ) -> None:
@@ -95,7 +95,7 @@ def shown(path: Path, level: int) -> "Iterator[Callable[[Standing], None]]":
         try:
             yield watch.show
         except KeyboardInterrupt as stop:
-            stop.add_note(f"{watch.finished} runs are kept in {path}; run the same command again to go on")
+            stop.add_note(f"{watch.finished} runs are kept in {path}; run the same command again to continue")
             raise
 
 

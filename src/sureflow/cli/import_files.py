@@ -31,7 +31,7 @@ def import_files(
     unit: Annotated[
         list[str] | None, typer.Option(help="Unit of a field or parameter, as in p=Pa; repeatable.")
     ] = None,
-    time: Annotated[str, typer.Option(help="Time to read where a file has several: a number, or last.")] = "last",
+    time: Annotated[str, typer.Option(help="Time to read if a file has several: a number, or last.")] = "last",
     block: Annotated[
         list[str] | None, typer.Option(help="Block, zone or patch to take instead of the whole flow; repeatable.")
     ] = None,
@@ -40,9 +40,9 @@ def import_files(
         str, typer.Option(help="Mesh of the runs: shared, moving, resampled (onto one mesh), or auto.")
     ] = "auto",
     reference: Annotated[
-        Path | None, typer.Option(help="File whose mesh all runs are brought onto; by default the first run.")
+        Path | None, typer.Option(help="File onto whose mesh all runs are resampled; by default the first run.")
     ] = None,
-    interpolation: Annotated[str, typer.Option(help="With resampled meshes: linear or conservative.")] = "linear",
+    interpolation: Annotated[str, typer.Option(help="How to resample: linear or conservative.")] = "linear",
     config: Annotated[
         Path | None, typer.Option(help="TOML with these settings, as an import writes it beside its store.")
     ] = None,
@@ -75,7 +75,7 @@ def import_files(
     }
     given = {name: value for name, value in given.items() if value}
     if output is None and not dry_run:
-        raise SureflowError("where the runs go is not said: give a store to create with --output, or --dry-run")
+        raise SureflowError("the output is missing: give a store to create with --output, or use --dry-run")
     begin(f"importing {' '.join(source or [str(config)])}")
 
     from sureflow.cli.console import Bar, out
@@ -87,7 +87,7 @@ def import_files(
 
     values = {**({} if config is None else read_toml(config)), **given}
     if "source" not in values:
-        raise SureflowError("what to import is not said: give a folder, files, or a pattern such as 'cases/*.vtu'")
+        raise SureflowError("there is nothing to import: give a folder, files, or a pattern such as 'cases/*.vtu'")
     settings = validated(ImportSettings, values, "" if config is None else str(config))
     if dry_run:
         for title, lines in preview(plan_import(settings, skip_bad=skip_bad)).items():
@@ -105,7 +105,7 @@ def import_files(
                 settings, output, overwrite=overwrite, append=append, skip_bad=skip_bad, progress=show
             )
         except KeyboardInterrupt as stop:
-            stop.add_note("runs read so far are kept; run the same command again to go on")
+            stop.add_note("runs read so far are kept; run the same command again to continue")
             raise
     for sentence in imported.bad:
         out.print(f"left out: {sentence}", markup=False)

@@ -17,15 +17,16 @@ def improve(
     runs: Annotated[Path, typer.Argument(help="A store that `sureflow generate` made; runs are added to it.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model, the log and the figure.")],
     target: Annotated[
-        float | None, typer.Option(help="Stop when the bar is at most this, in standard deviations of the fields.")
+        float | None,
+        typer.Option(help="Stop when the error bar is at most this, in standard deviations of the fields."),
     ] = None,
     largest: Annotated[
-        bool, typer.Option("--largest", help="Look at the largest bar in the region of use, not the mean.")
+        bool, typer.Option("--largest", help="Use the largest error bar in the region of use, not the mean.")
     ] = False,
     of: Annotated[str, typer.Option(help="Which bar: mean, maximum, a region such as shock, or a quantity.")] = "mean",
     most_runs: Annotated[int | None, typer.Option(help="Stop when the store has this many runs.")] = None,
-    most_seconds: Annotated[float | None, typer.Option(help="Stop when computing runs took this long.")] = None,
-    batch: Annotated[int, typer.Option(help="Runs a round.")] = 1,
+    most_seconds: Annotated[float | None, typer.Option(help="Stop when computing runs has taken this long.")] = None,
+    batch: Annotated[int, typer.Option(help="Runs per round.")] = 1,
     criterion: Annotated[str | None, typer.Option(help="As for `sureflow propose`.")] = None,
     levels: Annotated[
         bool, typer.Option("--levels", help="Choose the mesh of each run too; needs --model levels and coarser runs.")
@@ -37,8 +38,9 @@ def improve(
 ) -> None:
     """Compute the runs that a model needs most, until its error bars are small enough.
 
-    Every round learns from all runs, looks at the bars in the region of use, proposes, and computes. It can be stopped or
-    killed at any time: the same command continues to the same result. For a solver of your own, use `sureflow propose`.
+    Every round learns from all runs, looks at the error bars in the region of use, proposes runs and computes them.
+    It can be stopped or killed at any time: the same command continues to the same result. For a solver of your own, use
+    `sureflow propose`.
     """
     begin(f"improving {runs} in {output}")
 
@@ -68,7 +70,7 @@ def improve(
     try:
         rounds = improve(runs, output, goal, choose(workers, None), watch=lambda found: say(sentence(found)))
     except KeyboardInterrupt as stop:
-        stop.add_note("finished rounds and runs are kept; run the same command again to go on")
+        stop.add_note("finished rounds and runs are kept; run the same command again to continue")
         raise
     save(draw_rounds([(one.runs, one.mean_bar, one.largest_bar) for one in rounds], target), output / "bars.png")
     out.print(f"{output}: {len(rounds)} round{'s' if len(rounds) > 1 else ''}; {rounds[-1].ended}", markup=False)

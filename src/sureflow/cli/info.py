@@ -41,7 +41,7 @@ def info(
         show_store(path, as_json=as_json, figure=figure)
         return
     if figure:
-        raise SureflowError(f"{path} is not a store of runs: a figure shows how those of a store ended")
+        raise SureflowError(f"{path} is not a store of runs: only the runs of a store can be plotted")
     if holds_model(path):
         model = load(path)
         facts, text = model_facts(model), repr(model)

@@ -50,8 +50,8 @@ class MemoryGuard(MetaPathFinder):
         needed = NEEDS.get(fullname, 0) + PER_CORE.get(fullname, 0) * (os.cpu_count() or 1)
         if needed and self.most - used() < needed:
             raise SureflowError(
-                f"there is not enough memory: the limit is {self.most / 1e9:.2g} GB and {(used() + needed) / 1e9:.2g} GB are "
-                "needed at least; raise it (ulimit -v)"
+                f"there is not enough memory: the limit is {self.most / 1e9:.2g} GB and at least "
+                f"{(used() + needed) / 1e9:.2g} GB are needed; raise it (ulimit -v)"
             )
 
 

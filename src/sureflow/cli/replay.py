@@ -27,13 +27,13 @@ def replay(
         list[str] | None, typer.Option("--set", help="Setting of the model, as in scales=learned; may be repeated.")
     ] = None,
     scaling: Annotated[str, typer.Option(help="Scaling of fields and inputs, as for `sureflow train`.")] = "auto",
-    starts: Annotated[int, typer.Option(help="How many starts, each with other runs held back.")] = 20,
+    starts: Annotated[int, typer.Option(help="Number of repetitions, each with other runs held back.")] = 20,
     first: Annotated[int | None, typer.Option(help="Runs to begin with; by default 2 (parameters + 1).")] = None,
-    most: Annotated[int | None, typer.Option(help="Runs to end with; by default 20 a parameter.")] = None,
+    most: Annotated[int | None, typer.Option(help="Runs to end with; by default 20 per parameter.")] = None,
     batch: Annotated[int, typer.Option(help="Runs that are chosen at once.")] = 1,
     test: Annotated[float, typer.Option(help="Share of the runs that is held back to measure errors on.")] = 0.25,
     test_from: Annotated[
-        int | None, typer.Option(help="Hold back the runs from this number on instead, the same at every start.")
+        int | None, typer.Option(help="Instead, hold back all runs from this number up, the same in every repetition.")
     ] = None,
     split: Annotated[
         str | None,
@@ -45,7 +45,7 @@ def replay(
     seed: Annotated[int, typer.Option(help="Seed of the starts.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of other settings.")] = False,
 ) -> None:
-    """Show what each criterion would have needed to reach an error.
+    """Show how many runs each criterion would have needed to reach an error.
 
     Reveals stored runs one after another (or in batches) as each criterion asks for them, and beside it random choices,
     Halton and Sobol sequences and maximin Latin hypercubes. It can be stopped at any time; the same command continues.
@@ -75,7 +75,7 @@ def replay(
         try:
             traces = replay_into(output, open_file(runs), given, overwrite=overwrite, watch=watch)
         except KeyboardInterrupt as stop:
-            stop.add_note(f"finished traces are kept in {output}; run the same command again to go on")
+            stop.add_note(f"finished traces are kept in {output}; run the same command again to continue")
             raise
     asked_for = None if targets is None else tuple(parse_number("targets", one) for one in targets.split(","))
     tell(output, traces, given.ways, asked_for)

@@ -63,10 +63,10 @@ def export(
     source: Annotated[Path, typer.Argument(help="A store of runs, or another file of runs (.npz).")],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="File for the fields: .pvd, .nc, .zarr or .csv; of one run also .vtu ..."),
+        typer.Option("--output", "-o", help="File for the fields: .pvd, .nc, .zarr or .csv; for one run also .vtu ..."),
     ],
     run: Annotated[
-        list[int] | None, typer.Option(help="Number of a run, from 0 on; repeatable. By default all.")
+        list[int] | None, typer.Option(help="Number of a run, counted from 0; repeatable. By default all.")
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -111,7 +111,7 @@ def levels(
 
     if len(sources) < 2:
         raise SureflowError(
-            f"levels are several stores, and there is one ({sources[0]}): give that of a coarser mesh too"
+            f"levels need several stores, and only {sources[0]} is given: give that of a coarser mesh too"
         )
     *finer, joined = [open_file(source) for source in sources]
     for runs in reversed(finer):

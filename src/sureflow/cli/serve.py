@@ -18,12 +18,12 @@ def serve(
     token: Annotated[
         str | None, typer.Option(envvar="SUREFLOW_TOKEN", show_default=False, help="Token that clients must give.")
     ] = None,
-    batch: Annotated[int, typer.Option(min=1, max=4096, help="Conditions that are computed together at most.")] = 32,
+    batch: Annotated[int, typer.Option(min=1, max=4096, help="Largest number of conditions computed together.")] = 32,
 ) -> None:
-    """Answer predictions over HTTP: explorer pages, JSON, the Open Inference Protocol, netCDF and VTK.
+    """Serve predictions over HTTP: explorer pages, JSON, the Open Inference Protocol, netCDF and VTK.
 
-    Only this machine may ask unless --host says otherwise, which needs a --token (or SUREFLOW_TOKEN). See /docs of the
-    service for its routes.
+    Only this machine may connect, unless --host allows others, which requires a --token (or SUREFLOW_TOKEN). The routes
+    are listed at /docs of the service.
     """
     begin(f"loading {', '.join(map(str, models))}")
 

@@ -35,7 +35,7 @@ def solve(
     ] = None,
     with_mesh_error: Annotated[
         bool,
-        typer.Option("--with-mesh-error", help="Also solve on two coarser meshes, which tell the error of this one."),
+        typer.Option("--with-mesh-error", help="Also solve on two coarser meshes, to estimate the error of this one."),
     ] = False,
     mirror: Annotated[bool, typer.Option("--mirror", help="Draw both sides of the axis.")] = False,
     vtk: Annotated[bool, typer.Option("--vtk", help="Also write fields.vts for ParaView (needs pyvista).")] = False,

@@ -49,5 +49,5 @@ def follow_study(folder: Path, settings: "StudySettings", *, overwrite: bool) ->
         try:
             return run_study(folder, settings, audience, overwrite=overwrite)
         except KeyboardInterrupt as stop:
-            stop.add_note(f"what is finished is kept in {folder}; run the same command again to go on")
+            stop.add_note(f"what is finished is kept in {folder}; run the same command again to continue")
             raise

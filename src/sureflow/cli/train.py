@@ -23,14 +23,14 @@ def train(
         str | None,
         typer.Option(
             help="interpolation, aligned, layer-aligned, body-aligned, shock-aligned, levels, pod-gp, pod-deeponet, nbf, "
-            "deeponet, fno, neural-process or your own; by default what leaving runs out prefers."
+            "deeponet, fno, neural-process or your own; by default the best in cross-validation."
         ),
     ] = None,
     scaling: Annotated[
         str | None,
         typer.Option(
-            help="none, freestream, similarity, nondimensional, log-density or your own; by default what leaving runs "
-            "out prefers or, with --model, freestream if the runs allow it."
+            help="none, freestream, similarity, nondimensional, log-density or your own; by default the best in "
+            "cross-validation or, with --model, freestream if the runs allow it."
         ),
     ] = None,
     uq: Annotated[
@@ -39,7 +39,7 @@ def train(
     ] = None,
     hold_out: Annotated[
         str | None,
-        typer.Option(help="Keep this fraction of the runs, or this many, out of training: evaluate tests on them."),
+        typer.Option(help="Hold this fraction of the runs, or this many, out of training, for evaluate to test on."),
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Override a setting, as in train.epochs=20; may be repeated.")
@@ -72,7 +72,7 @@ def train(
             trained = train_into(experiment, listener, say=say, overwrite=overwrite, tensorboard=tensorboard)
         except KeyboardInterrupt as stop:
             if bars.epochs_done:
-                stop.add_note(f"{bars.epochs_done} epochs are kept; run the same command again to go on")
+                stop.add_note(f"{bars.epochs_done} epochs are kept; run the same command again to continue")
             raise
     for warning in trained.warnings:
         say(f"warning: {warning}")
@@ -101,7 +101,7 @@ class Bars(contextlib.ExitStack):
 
         if not self.epochs_done:
             if report.epoch:
-                say(f"going on after epoch {report.epoch}")
+                say(f"continuing after epoch {report.epoch}")
             self.follow("training").begin(self.epochs, report.epoch)
         self.epochs_done = report.epoch + 1
         of_all = f" of {self.epochs}" if self.epochs else ""

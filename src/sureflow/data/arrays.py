@@ -82,7 +82,7 @@ def require_cases(n_runs: int, **arrays: np.ndarray | None) -> None:
     for name, array in arrays.items():
         if array is not None and len(array) != n_runs:
             raise SureflowError(
-                f"there are {name} of {len(array)} runs, and fields of {n_runs}: give them for the same runs"
+                f"{name} are given for {len(array)} runs and fields for {n_runs}: give both for the same runs"
             )
 
 

@@ -15,7 +15,7 @@ def require_distinct(parameters: Float[np.ndarray, "case parameter"], names: Seq
         again = np.setdiff1d(np.arange(len(parameters)), first)
         at = ", ".join(f"{name}={value:g}" for name, value in zip(names, parameters[again[0]], strict=True))
         raise SureflowError(
-            f"{len(again)} of {len(parameters)} runs repeat the condition of another, the first of them is run {again[0]} at "
+            f"{len(again)} of {len(parameters)} runs repeat the condition of another; the first of them is run {again[0]} at "
             f"{at}: leave one of each out"
         )
 

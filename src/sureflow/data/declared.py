@@ -36,7 +36,7 @@ class DeclaredQuantity:
         needed = {"force": ("direction",), "moment": ("about",), "value": ("at",), "line": ("at", "to")}
         for name in needed.get(self.kind, ()):
             if getattr(self, name) is None:
-                raise SureflowError(f"the quantity {self.name} is a {self.kind}, and {name} is missing")
+                raise SureflowError(f"the quantity {self.name} is a {self.kind} and needs {name}: add it")
 
     def require_fit(self, fields: tuple[str, ...], n_axes: int) -> None:
         """Refuse a field that is not there, and places with other than as many numbers as there are axes."""
@@ -48,5 +48,6 @@ class DeclaredQuantity:
             given = getattr(self, name)
             if given is not None and len(given) != n_axes:
                 raise SureflowError(
-                    f"the quantity {self.name} has {len(given)} numbers in {name}, and the mesh {n_axes} axes"
+                    f"the quantity {self.name} has {len(given)} numbers in {name}, but the mesh has {n_axes} axes: give "
+                    "one for each"
                 )

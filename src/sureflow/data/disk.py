@@ -53,7 +53,9 @@ def refuse_nameless(path: Path) -> None:
     """Refuse `.`, `..` and `/` as a place for results: files are made beside a place and renamed to it."""
     here = Path.cwd()
     if path.name in ("", "..") or path.resolve() in (here, *here.parents):
-        raise SureflowError(f"{path} cannot hold results: give a name of their own, not the folder you are in")
+        raise SureflowError(
+            f"{path} cannot hold results: give a new name, not the folder that you are in or one above it"
+        )
 
 
 def flush(file: Path) -> None:
@@ -78,7 +80,7 @@ def explain_reading(path: Path, what: str) -> Iterator[None]:
     except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OSError) as error:
         if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
             raise SureflowError(
-                f"{path}: {what} cannot be read ({error.strerror or error}): look at its permissions and its disk"
+                f"{path}: {what} cannot be read ({error.strerror or error}): check its permissions and its disk"
             ) from error
         reason = str(error).strip().rstrip(".") or type(error).__name__
         raise DamagedStoreError(

@@ -74,7 +74,7 @@ class Parameter:
         if outside.any():
             raise SureflowError(
                 f"the range of {self.name}, {low:g}..{high:g}, excludes the run with {self.name}={values[outside][0]:g}: "
-                "declare a range that holds all runs"
+                "declare a range that contains all runs"
             )
 
     @property
@@ -117,7 +117,7 @@ class Header:
         for name in self.stream.columns.values() if self.stream else ():
             if name not in self.parameter_names:
                 raise SureflowError(
-                    f"the free stream follows from the parameter {name}: the parameters are {', '.join(self.parameter_names)}"
+                    f"the free stream needs the parameter {name}, but the parameters are {', '.join(self.parameter_names)}"
                 )
 
     @property
@@ -203,7 +203,7 @@ def refuse_names(header: Header) -> None:
                 both = " and of ".join(f"{'an' if word[0] == 'a' else 'a'} {word}" for word in (kind, seen[name]))
                 raise SureflowError(f"{name!r} is the name of {both}: rename one of them")
             if name in RESERVED or name.startswith("node_"):
-                raise SureflowError(f"{kind} {name!r} has a name that predictions use themselves: rename it")
+                raise SureflowError(f"{kind} {name!r} has a name that is reserved for predictions: rename it")
             seen[name] = kind
     for field in header.names:
         _refuse_added(field, seen)

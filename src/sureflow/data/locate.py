@@ -65,7 +65,8 @@ def require_points(points: np.ndarray, n_axes: int) -> None:
         raise SureflowError(f"points must be (point, {n_axes}); their shape is {points.shape}")
     if not np.isfinite(points).all():
         raise SureflowError(
-            f"{(~np.isfinite(points)).any(axis=1).sum()} of {len(points)} points are not finite numbers"
+            f"{(~np.isfinite(points)).any(axis=1).sum()} of {len(points)} points are not finite numbers: correct them, "
+            "or leave them out"
         )
 
 

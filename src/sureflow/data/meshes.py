@@ -154,22 +154,22 @@ def require_mesh(topology: Topology, geometry: Geometry, location: str, n_axes: 
     wanted = topology.n_values(location, len(nodes))
     if wanted is not None and wanted != n_points:
         raise SureflowError(
-            f"the mesh has {wanted} {'cells' if location == 'cells' else 'nodes'}, and the fields {n_points} values"
+            f"the mesh has {wanted} {'cells' if location == 'cells' else 'nodes'}, but the fields have {n_points} values"
         )
 
 
 def _require_block(shape: Sequence[int], n_nodes: int) -> None:
     wanted = int(np.prod([n + 1 for n in shape]))
     if min(shape, default=0) < 1 or n_nodes != wanted:
-        raise SureflowError(f"a block of {tuple(shape)} cells has {wanted} nodes, and {n_nodes} are given")
+        raise SureflowError(f"a block of {tuple(shape)} cells has {wanted} nodes, but {n_nodes} are given")
 
 
 def _require_cells(cells: Cells, n_nodes: int) -> None:
     offsets, count = cells.offsets, cells.connectivity.size
     if len(offsets) != len(cells.types) + 1 or offsets[0] != 0 or offsets[-1] != count or (np.diff(offsets) < 1).any():
         raise SureflowError(
-            f"the offsets of {len(cells.types)} cells must begin with 0, grow, and end with the {count} corners there are"
+            f"the offsets of {len(cells.types)} cells must begin with 0, increase, and end with {count}, the number of corners"
         )
     low, high = int(cells.connectivity.min(initial=0)), int(cells.connectivity.max(initial=0))
     if low < 0 or high >= n_nodes:
-        raise SureflowError(f"the cells name the nodes {low}..{high}, and there are {n_nodes}")
+        raise SureflowError(f"the cells refer to the nodes {low}..{high}, but there are only {n_nodes}")

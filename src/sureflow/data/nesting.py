@@ -22,7 +22,7 @@ def refinement(coarse: Runs, fine: Runs) -> int:
     """By how much the cells of the fine runs are smaller, or a sentence about why their meshes are not nested."""
     ours, theirs = coarse.topology.shape, fine.topology.shape
     if ours is None or theirs is None or len(ours) != 2 or coarse.header.location != "cells":
-        raise SureflowError("levels need runs in the cells of structured blocks in two dimensions")
+        raise SureflowError("levels need runs on the cells of two-dimensional structured blocks")
     factors = {there / here for here, there in zip(ours, theirs, strict=True)}
     factor = factors.pop()
     if factors or factor != int(factor) or factor < 2:
@@ -85,7 +85,7 @@ def require_levels(coarse: Runs, fine: Runs) -> None:
     factor, shape = refinement(coarse, fine), coarse.topology.shape
     assert shape is not None
     if coarse.is_moving != fine.is_moving:
-        raise SureflowError("levels need meshes that move from run to run on all of them, or on none")
+        raise SureflowError("meshes must move from run to run on all levels, or on none")
     ordered = coarse.ordered_like(coarse.header.ordered(fine.header)) if fine.is_moving else coarse
     for case, condition in enumerate(fine.parameters if fine.is_moving else ()):
         for same in np.flatnonzero((ordered.parameters == condition).all(axis=1)):

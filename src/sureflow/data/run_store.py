@@ -303,7 +303,7 @@ class RunStore(StoreReader):
     ) -> None:
         names = [number.name for number in self.header.numbers]
         if sorted(numbers) != sorted(names):
-            raise SureflowError(f"case {case} has the numbers {list(numbers)}, and the store keeps {names}: give those")
+            raise SureflowError(f"case {case} has the numbers {list(numbers)}, but the store has {names}: give those")
         values = {"fields": np.asarray(fields).reshape(len(self.header.fields), -1)}
         if names:
             values["numbers"] = np.array([numbers[name] for name in names], float)
@@ -325,7 +325,9 @@ class RunStore(StoreReader):
     def _require_complete(self, case: int, values: Mapping[str, np.ndarray]) -> None:
         for name in ["fields", *(["points"] if self.is_moving else [])]:
             if name not in values or not np.isfinite(values[name]).all():
-                raise SureflowError(f"case {case} has missing or non-finite {name}, and cannot be kept as converged")
+                raise SureflowError(
+                    f"case {case} has missing or non-finite {name}, so it cannot be stored as converged"
+                )
 
     def _make_room(self, parameters: Float[np.ndarray, "case parameter"]) -> range:
         """Lengthen all arrays of cases but `status`, and drop what a kill may have left where they grow."""
@@ -358,7 +360,7 @@ class RunStore(StoreReader):
         """Refuse to add runs that were made otherwise than those that are here."""
         difference = self.difference(contents)
         if difference:
-            raise Exists(f"{self.path} was made with other settings: {difference}: choose another path")
+            raise Exists(f"{self.path} was made with other settings ({difference}): choose another path")
 
     def difference(self, contents: Contents) -> str | None:
         """What first distinguishes these runs from others; None if nothing does."""

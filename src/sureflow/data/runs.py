@@ -205,7 +205,7 @@ class Runs:
             chosen = np.arange(len(self))[cases]
         except IndexError:
             raise SureflowError(
-                f"{len(self)} runs are selected by a mask of that length or by numbers below it"
+                f"{len(self)} runs can be selected by a mask of that length, or by run numbers below it"
             ) from None
         geometries = self.geometries
         others = np.setdiff1d(np.arange(len(self)), chosen)
@@ -246,7 +246,7 @@ class Runs:
         count = test if isinstance(test, int) and not isinstance(test, bool) else round(test * len(self))
         if not 0 < count < len(self):
             raise SureflowError(
-                f"test={test:g} of {len(self)} runs leaves nothing to test or to train on: give a share below 1, or a "
+                f"test={test:g} of {len(self)} runs leaves nothing to test or to train on: give a fraction below 1, or a "
                 "smaller number of runs"
             )
         drawn = np.zeros(len(self), bool)
@@ -262,7 +262,7 @@ class Runs:
         for number, other in enumerate(parts[1:], 2):
             difference = disagreement(first, other)
             if difference:
-                raise SureflowError(f"set {number} of the runs (there) does not fit set 1 (here): {difference}")
+                raise SureflowError(f"set {number} of the runs (there) does not match set 1 (here): {difference}")
         ordered = [part.ordered_like(first.header) for part in parts]
         fields = JoinedFields(tuple(part.fields for part in ordered))
 
@@ -412,17 +412,15 @@ def disagreement(one: Runs, other: Runs) -> str:
     if one.n_points != other.n_points:
         return f"they have {one.n_points} and {other.n_points} points"
     if one.topology != other.topology:
-        return "their cells are not connected alike"
+        return "their cells are connected differently"
     if one.is_moving != other.is_moving:
-        return "the mesh of one is shared by its runs, that of the other is not"
+        return "one has a mesh that all its runs share, the other does not"
     if one.known_coordinates != other.known_coordinates:
-        return (
-            f"they have {' and '.join(one.known_coordinates)}, and {' and '.join(other.known_coordinates)} coordinates"
-        )
+        return f"they have {' and '.join(one.known_coordinates)} against {' and '.join(other.known_coordinates)} coordinates"
     if one.geometry is not None and other.geometry is not None:
         here, there = one.geometry.arrays(), other.geometry.arrays()
         if [array.shape for array in here] != [array.shape for array in there]:
-            return "their meshes do not have as many nodes"
+            return "their meshes have different numbers of nodes"
         away = max(float(np.abs(a - b).max()) for a, b in zip(here, there, strict=True))
         if away > 1e-6 * np.ptp(one.geometry.points, axis=0).max():
             return f"their meshes lie up to {away:.3g} apart"
@@ -434,15 +432,15 @@ def require_consistent(runs: Runs) -> None:
     n_runs, n_fields, n_points = runs.fields.shape
     if (n_runs, n_fields) != (len(runs.parameters), len(runs.names)):
         raise SureflowError(
-            f"there are parameters of {len(runs.parameters)} runs and names of {len(runs.names)} fields, and fields "
-            f"({n_runs}, {n_fields}, {n_points})"
+            f"parameters are given for {len(runs.parameters)} runs and names for {len(runs.names)} fields, but the fields have "
+            f"the shape (run, field, point) = ({n_runs}, {n_fields}, {n_points})"
         )
     require_finite_values("parameters", runs.parameters)
     for parameter, values in zip(runs.header.parameters, runs.parameters.T, strict=True):
         parameter.refuse(values)
     for kind, points in runs.described.items():
         if len(points) != n_points:
-            raise SureflowError(f"the {kind} coordinates describe {len(points)} points, and the fields have {n_points}")
+            raise SureflowError(f"the {kind} coordinates describe {len(points)} points, but the fields have {n_points}")
 
 
 def _bytes(array: np.ndarray) -> memoryview:

@@ -145,7 +145,7 @@ class FreestreamScaling(Scaling):
             )
         if not set(runs.units) & DIVISORS.keys():
             raise SureflowError(
-                f"scaling='freestream' knows fields in {', '.join(DIVISORS)}; the units of these are "
+                f"scaling='freestream' handles fields in {', '.join(DIVISORS)}; the units of these are "
                 f"{', '.join(map(repr, runs.units))}: give units, or choose scaling='none'"
             )
         return cls(runs.units, runs.parameter_names, runs.header.stream)

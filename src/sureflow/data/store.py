@@ -154,7 +154,7 @@ def add_runs(path: str | Path, runs: Runs) -> None:
     there = converged_runs(store)
     difference = disagreement(there, runs)
     if difference:
-        raise SureflowError(f"the runs do not fit those of {path} (here, and theirs there): {difference}")
+        raise SureflowError(f"the runs (there) do not match those of {path} (here): {difference}")
     added = runs.ordered_like(there.header)
     added.require_finite()
     require_distinct(np.concatenate([store.parameters(), added.parameters]), added.parameter_names)

@@ -135,8 +135,8 @@ def named_columns(free_stream: Mapping[str, Any], parameter_names: Sequence[str]
     """The columns that a user named; each must be one of the parameters."""
     if not set(STREAM_QUANTITIES) <= set(free_stream) <= {*STREAM_QUANTITIES, "cp"}:
         raise SureflowError(
-            f"free_stream names {', '.join(map(str, free_stream)) or 'nothing'}: it must say which parameter is the "
-            f"{', which the '.join(STREAM_QUANTITIES)}, and may give cp"
+            f"free_stream names {', '.join(map(str, free_stream)) or 'nothing'}: it must name the parameters for "
+            f"{', '.join(STREAM_QUANTITIES)}, and may give cp"
         )
     for quantity in STREAM_QUANTITIES:
         if free_stream[quantity] not in parameter_names:

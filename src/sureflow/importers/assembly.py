@@ -62,7 +62,7 @@ def select(snapshot: Snapshot, settings: ImportSettings) -> Taken:
     found = {location: common_arrays(blocks, location) for location in ("cells", "points")}
     everything = found["points"] | found["cells"]
     if not everything:
-        raise SureflowError(f"{snapshot.path} has a mesh and no arrays on it: nothing can be learned from it")
+        raise SureflowError(f"{snapshot.path} has a mesh but no arrays on it: leave it out, or write its fields")
     if settings.fields:
         choices, missing = chosen_fields(settings.fields, everything, snapshot.units)
         if missing:

@@ -157,7 +157,7 @@ def from_pattern(pattern: str, files: Sequence[Path]) -> Columns:
     names = re.findall(r"\{([^{}]*)\}", pattern)
     if not names or "" in names or len(set(names)) < len(names):
         raise SureflowError(
-            f"the pattern {pattern!r} must have every parameter once in braces, as in M{{mach}}_h{{altitude_km}}"
+            f"the pattern {pattern!r} must have every parameter exactly once, in braces, as in M{{mach}}_h{{altitude_km}}"
         )
     regex = re.compile(expression(pattern))
     paths = [normal(file) for file in files]
@@ -211,7 +211,7 @@ def entry_of(file: Path, entry: str, name: str, numbers: Callable[[Path], Mappin
     folder = file if file.is_dir() else file.parent
     source = folder / place.replace("{stem}", file.name.partition(".")[0])
     if not source.is_file():
-        raise SureflowError(f"{source} does not exist, from which {name} is to be read")
+        raise SureflowError(f"{source}, from which {name} is to be read, does not exist")
     found = COMPONENT.match(keys)
     path, component = (found[1], int(found[2])) if found else (keys, None)
     value = looked_up(source, path.split("."), name)
@@ -262,7 +262,7 @@ def joined_columns(parts: Sequence[Mapping[str, np.ndarray]]) -> Columns:
         for name, values in part.items():
             if name in columns and not np.allclose(columns[name], values, rtol=1e-9, atol=0):
                 raise SureflowError(
-                    f"the parameter {name} has other values in the table than in names or entries: give it once"
+                    f"the parameter {name} has different values in the table and in names or entries: give it once"
                 )
             columns[name] = values
     return columns

@@ -117,7 +117,7 @@ def require_plot3d(path: Path) -> None:
             for axes in (2, 3):
                 if path.stat().st_size in plot3d_sizes(head[start:], axes, marked=bool(start)):
                     return
-    raise SureflowError(f"{path} is not a mesh of Plot3D, or is cut off: its size does not fit its blocks")
+    raise SureflowError(f"{path} is not a Plot3D mesh, or is cut off: its size does not match its blocks")
 
 
 def plot3d_sizes(head: np.ndarray, axes: int, *, marked: bool) -> set[int]:

@@ -73,6 +73,6 @@ class ImportSettings:
             )
         if self.table is None and self.pattern is None and not self.entries:
             raise SureflowError(
-                "where the parameters of the runs are is not said: give a table with a row for each run, a pattern of file "
+                "the source of the runs' parameters is missing: give a table with a row for each run, a pattern of file "
                 "or folder names such as M{mach}_h{altitude_km}, or entries of the files"
             )

@@ -98,11 +98,14 @@ def brought(plan: Plan, case: int, mesh: RunMesh, fields: Fields) -> ReadRun:
         return ReadRun(fields, own=own, lost=exact)
     if mesh.flat.axes != plan.mesh.flat.axes:
         raise SureflowError(
-            f"{plan.files[case]} lies in {', '.join(mesh.flat.axes)}, and the reference in {', '.join(plan.mesh.flat.axes)}"
+            f"{plan.files[case]} has the axes {', '.join(mesh.flat.axes)}, but the reference has "
+            f"{', '.join(plan.mesh.flat.axes)}: leave it out"
         )
     found = resample(np.asarray(fields, float), source, target, plan.settings.interpolation)
     if not found.inside.any():
-        raise SureflowError(f"no point of the reference lies in the mesh of {plan.files[case]}: their units may differ")
+        raise SureflowError(
+            f"no point of the reference lies inside the mesh of {plan.files[case]}: their units may differ"
+        )
     return ReadRun(found.fields, own=own, lost=found)
 
 
@@ -140,7 +143,7 @@ def require_fitting(plan: Plan, mesh: RunMesh, snapshot: Snapshot) -> None:
         expected = plan.first.units.get(array)
         if array in plan.selection.wanted_arrays and expected is not None and unit != expected:
             raise SureflowError(
-                f"{snapshot.path}: {array} is in {unit or 'no unit'}, and in {expected or 'no unit'} in {plan.first.path}: "
+                f"{snapshot.path}: {array} is in {unit or 'no unit'}, but in {expected or 'no unit'} in {plan.first.path}: "
                 "convert one of them"
             )
 
@@ -264,7 +267,7 @@ def append_runs(settings: ImportSettings, output: Path, *, skip_bad: bool, progr
     added = read_into_memory(chosen, skip_bad=skip_bad, progress=progress)
     difference = disagreement(there, added)
     if difference:
-        raise SureflowError(f"the runs do not fit those of {output} (here, and theirs there): {difference}")
+        raise SureflowError(f"the runs (there) do not match those of {output} (here): {difference}")
 
     add_runs(output, added)
     return replace(imported, runs=len(added))

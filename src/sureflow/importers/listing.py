@@ -35,7 +35,7 @@ def list_files(sources: Sequence[str | Path], *, besides: Sequence[Path] = ()) -
     others = {path.resolve() for path in besides} | {piece for path in found for piece in pieces_of(path)}
     files = sorted((path for path in found if path.resolve() not in others), key=in_words)
     if not files:
-        raise SureflowError(f"{', '.join(map(str, sources))}: there is no file of a run that can be read")
+        raise SureflowError(f"{', '.join(map(str, sources))}: there is no file that can be read as a run")
     require_one_kind(files)
     return files
 
@@ -55,7 +55,7 @@ def runs_in(source: str | Path) -> Iterator[Path]:
     anchor = Path(path.anchor) if path.is_absolute() else Path()
     matched = list(anchor.glob(str(path.relative_to(path.anchor)) if path.is_absolute() else str(path)))
     if not matched:
-        raise SureflowError(f"no file fits {source}: look at its folder and its ending")
+        raise SureflowError(f"no file matches {source}: check its folder and its ending")
     for one in sorted(matched):
         yield from runs_in(one)
 
@@ -109,7 +109,7 @@ def require_one_kind(files: Sequence[Path]) -> None:
     if len(kinds) > 1:
         counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
         raise SureflowError(
-            f"the runs are of several kinds ({counts}): name those that you mean, as in cases/*{next(iter(kinds))}"
+            f"the files are of several kinds ({counts}): select one kind, as in cases/*{next(iter(kinds))}"
         )
 
 

@@ -13,7 +13,7 @@ def read_mesh_file(path: Path) -> tuple[tuple[str, ...], Topology, Geometry]:
     """Axes, cells and places of the mesh in a file of any format that holds one run."""
     reader = importer_for(path)
     if not isinstance(reader, SnapshotReader):
-        raise SureflowError(f"{path} holds runs and not a mesh alone: give a mesh, such as a .vtu file")
+        raise SureflowError(f"{path} holds runs, not just a mesh: give a mesh, such as a .vtu file")
     block = merged(reader(path, Wanted(arrays=frozenset())).blocks)
     mesh = mesh_of_block(block, Taken((), "cells", None, True))
     return mesh.flat.axes, mesh.flat.topology, mesh.geometry

@@ -215,7 +215,7 @@ def spread(values: Any, count: int, path: Path) -> np.ndarray:
     if array.ndim == 0 or (array.ndim == 1 and array.size in (3, 6, 9) and array.size != count):
         return np.broadcast_to(array, (count, *array.shape)).copy()
     if len(array) != count:
-        raise SureflowError(f"{path} has {len(array)} values, and the mesh {count} cells: the case is not complete")
+        raise SureflowError(f"{path} has {len(array)} values, but the mesh has {count} cells: the case is not complete")
     return array
 
 

@@ -131,7 +131,7 @@ def ends(files: Sequence[Path], settings: ImportSettings, *, skip_bad: bool) -> 
 def read_snapshot(file: Path, wanted: Wanted) -> Snapshot:
     reader = importer_for(file)
     if not isinstance(reader, SnapshotReader):
-        raise SureflowError(f"{file} holds several runs already: open it as it is")
+        raise SureflowError(f"{file} already holds several runs: open it directly")
     return reader(file, wanted)
 
 
@@ -154,7 +154,7 @@ def header_of_runs(columns: Columns, settings: ImportSettings, selection: Taken,
     for name in units:
         if name not in known:
             raise SureflowError(
-                f"{name!r} has a unit, and is neither a field nor a parameter: they are {', '.join(sorted(known))}"
+                f"{name!r} has a unit but is neither a field nor a parameter: they are {', '.join(sorted(known))}"
             )
     header = {
         "parameters": [plain(Parameter(name, units.get(name, ""))) for name in columns],

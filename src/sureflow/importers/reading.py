@@ -45,7 +45,7 @@ def open_file(path: str | Path, **options: object) -> Runs:
     reader = importer_for(path)
     read = reader.runs if isinstance(reader, SnapshotReader) else reader
     if read is None:
-        raise SureflowError(f"{path} holds a single run: make runs of a folder of such files with sureflow.read_runs")
+        raise SureflowError(f"{path} holds a single run: read a folder of such files with sureflow.read_runs")
     try:
         return read(path, **options)
     except TypeError as error:

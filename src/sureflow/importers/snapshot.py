@@ -105,9 +105,7 @@ class SnapshotReader:
             reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
             raise SureflowError(f"{path} cannot be read ({reason[:200]}): it may be damaged or cut off") from error
         if wanted.time != LAST and found.time is None:
-            raise SureflowError(f"{path} has one state and no times: time={wanted.time} cannot be chosen from it")
+            raise SureflowError(f"{path} has a single state and no times: leave out time={wanted.time}")
         if not any(len(block.nodes) for block in found.blocks):
-            raise SureflowError(
-                f"{path} was read and is empty: it has no mesh, or is not the kind of file that its ending says"
-            )
+            raise SureflowError(f"{path} is empty: it has no mesh, or is not the kind of file that its ending suggests")
         return found

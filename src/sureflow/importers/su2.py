@@ -32,7 +32,7 @@ def read_restart(path: Path, wanted: Wanted) -> Snapshot:
     begin = 20 + n_columns * NAME_LENGTH
     needed = begin + 8 * n_columns * n_points
     if n_columns < 1 or n_points < 1 or len(raw) < needed:
-        raise SureflowError(f"{path} is cut off: it has {len(raw)} bytes, and {needed} are announced")
+        raise SureflowError(f"{path} is cut off: it has {len(raw)} bytes, but its header announces {needed}")
     names = [
         raw[20 + NAME_LENGTH * n : 20 + NAME_LENGTH * (n + 1)].split(b"\0")[0].decode("latin-1").strip().strip('"')
         for n in range(n_columns)
@@ -62,7 +62,7 @@ def refuse_binary_tecplot(path: Path, wanted: Wanted) -> Snapshot | None:
         start = file.read(4096)
     if path.suffix.lower() == ".szplt" or start.startswith(BINARY_TECPLOT) or b"\0" in start:
         raise SureflowError(
-            f"{path} is a binary file of Tecplot, which nothing open reads: export it as CGNS, VTK or Tecplot ASCII, and "
+            f"{path} is a binary Tecplot file, for which there is no open reader: export it as CGNS, VTK or Tecplot ASCII, and "
             "import that"
         )
     return None

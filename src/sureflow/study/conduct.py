@@ -70,7 +70,7 @@ def run_study(folder: Path, settings: StudySettings, watch: Audience, *, overwri
 def require_calibrated(settings: StudySettings) -> None:
     if not any(entry.has_mesh_bars for entry in settings.models):
         raise SureflowError(
-            "mesh_error is a part of the bars of calibrated models, and the study has none: give a model calibrate = true"
+            "mesh_error is a part of the error bars of calibrated models, and the study has none: give a model calibrate = true"
         )
 
 
@@ -87,7 +87,7 @@ def keep_settings(folder: Path, settings: StudySettings, *, overwrite: bool) -> 
         if difference and not overwrite:
             raise Exists(
                 f"{folder} holds a study with other settings ({difference.removeprefix('study.')}): choose another "
-                "folder, or allow what they change to be done again"
+                "folder, or allow what depends on them to be redone"
             )
     elif not overwrite and other_files(folder):
         raise SureflowError(f"{folder} holds {other_files(folder)[0]} but no {STUDY}: choose another folder")
@@ -128,7 +128,9 @@ def study_lock(folder: Path) -> Iterator[None]:
         try:
             lock.take([0])
         except Busy:
-            raise SureflowError(f"another process works on the study in {folder}: wait for it or stop it") from None
+            raise SureflowError(
+                f"another process is working on the study in {folder}: wait for it or stop it"
+            ) from None
         with explain_disk(folder):
             yield
 

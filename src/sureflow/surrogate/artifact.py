@@ -122,7 +122,7 @@ def load(folder: str | Path) -> Surrogate:
         except (SureflowError, FileNotFoundError):
             if read_manifest(folder / MANIFEST) == content:
                 raise
-    raise SureflowError(f"{folder} is replaced faster than it can be read: try again")
+    raise SureflowError(f"{folder} is being replaced faster than it can be read: try again")
 
 
 def _load(folder: Path, content: dict[str, Any]) -> Surrogate:

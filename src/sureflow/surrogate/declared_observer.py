@@ -116,7 +116,7 @@ class DeclaredObserver:
             )
         if space.topology.kind == "points":
             raise SureflowError(
-                f"the quantity {quantity.name} is an {quantity.kind} over a mesh, and these runs have points without cells"
+                f"the quantity {quantity.name} needs a mesh with cells ({quantity.kind}), and these runs have only points"
             )
         cells = vtk_cells(space.topology)
 

@@ -125,7 +125,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     refuse_link(path)
     content = read_json(path)
     if not isinstance(content, dict):
-        raise SureflowError(f"{path} is damaged: it holds no object; train the model again")
+        raise SureflowError(f"{path} is damaged: it is not a JSON object; train the model again")
     schema, version = content.get("schema"), content.get("schema_version")
     if schema != SCHEMA:
         raise SureflowError(f"{path} has the schema {shortened(schema)!r}; models of sureflow have {SCHEMA!r}")
@@ -140,4 +140,4 @@ def read_manifest(path: Path) -> dict[str, Any]:
 def refuse_link(path: Path) -> None:
     """A model is what its own folder holds: what someone else's folder points to elsewhere is not read."""
     if path.is_symlink():
-        raise SureflowError(f"{path} is a link: copy the file that it leads to into the folder of the model")
+        raise SureflowError(f"{path} is a link: copy the file that it points to into the folder of the model")

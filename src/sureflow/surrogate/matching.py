@@ -76,7 +76,7 @@ def _require_same_mesh(runs: Runs, surrogate: Surrogate) -> None:
         )
     if runs.topology != space.topology or runs.is_moving != (space.geometry is None):
         raise SureflowError(
-            "the mesh of these runs is of another kind than that of the training runs: give runs on theirs"
+            "the mesh of these runs differs in kind from that of the training runs: give runs on the same mesh"
         )
     if runs.geometry is None or space.geometry is None:
         return

@@ -178,8 +178,8 @@ class Surrogate:
         if not all(np.isfinite(values).all() for values in (found.mean, *found.parts.values())):
             at = ", ".join(f"{name}={value:g}" for name, value in zip(self.parameter_names, conditions[0], strict=True))
             raise SureflowError(
-                f"the {self.model_name} gives values that are not finite at {at}: ask nearer to the training runs, or train "
-                "it again"
+                f"the {self.model_name} gives values that are not finite at {at}: choose a condition nearer to "
+                "the training runs, or train it again"
             )
         return found
 
@@ -272,9 +272,9 @@ class Surrogate:
 
         if self.observer is None and self.numbers is None:
             raise SureflowError(
-                f"quantities are read off velocity, density and temperature around a body, whose gas and free stream are "
-                f"known, declared with the runs, or learned from numbers of the runs; these runs have {', '.join(self.names)} "
-                "and no numbers"
+                f"there are no quantities: they are read off velocity, density and temperature around a body whose gas and free "
+                f"stream are known, declared with the runs, or learned from numbers of the runs; these runs have "
+                f"{', '.join(self.names)}, and no numbers"
             )
         conditions = self.conditions(parameters)
         place = self.place(conditions, extrapolate=extrapolate)
@@ -323,7 +323,7 @@ class Surrogate:
     def _require_observer(self) -> Observer:
         if self._of_body is None:
             raise SureflowError(
-                f"quantities are read off velocity, density and temperature around a body, whose gas and free stream are "
+                f"quantities are read off velocity, density and temperature around a body whose gas and free stream are "
                 f"known; these runs have {', '.join(self.names)}"
             )
         return self._of_body
@@ -332,7 +332,9 @@ class Surrogate:
         """Exact derivatives of the declared quantities by the parameters, at one condition."""
         observer = self.observer
         if not isinstance(observer, DeclaredObserver):
-            raise SureflowError("derivatives are those of declared quantities, and these runs declare none")
+            raise SureflowError(
+                "only declared quantities have derivatives, and these runs declare none: declare them with the runs"
+            )
         condition = self.conditions(parameters)[0]
         widths = np.maximum(self.domain.upper - self.domain.lower, 1e-12)
         d_run, d_geometry = self.predictor.slopes(condition, widths)
@@ -384,9 +386,7 @@ class Surrogate:
             conditions = np.column_stack(np.broadcast_arrays(*columns.values()))
         except ValueError:
             counts = ", ".join(f"{values.size} of {name}" for name, values in columns.items())
-            raise SureflowError(
-                f"conditions need as many values of one parameter as of another; given: {counts}"
-            ) from None
+            raise SureflowError(f"all parameters need the same number of values; given: {counts}") from None
         if not np.isfinite(conditions).all():
             raise SureflowError("conditions must be finite numbers")
         return conditions

@@ -44,13 +44,13 @@ def predict_on(
     other = mesh if isinstance(mesh, OtherMesh) else OtherMesh.read(mesh)
     if len(other.axes) != len(surrogate.space.axes):
         raise SureflowError(
-            f"the mesh has the axes {', '.join(other.axes)}, and the runs {', '.join(surrogate.space.axes)}: give one with as "
-            "many"
+            f"the mesh has the axes {', '.join(other.axes)}, and the runs {', '.join(surrogate.space.axes)}: give one with "
+            "as many axes"
         )
     conditions = surrogate.conditions(parameters)
     inside = _inside_at(surrogate, other, conditions)
     if not inside.any():
-        raise SureflowError("no point of the mesh lies in that of the runs: their units, or their origins, differ")
+        raise SureflowError("no point of the mesh lies inside that of the runs: check its units and its origin")
     points = other.geometry.points[inside]
     found = surrogate.predict(points=points, extrapolate=extrapolate, **parameters)  # type: ignore[arg-type]
     return _spread(surrogate, other, inside, found)

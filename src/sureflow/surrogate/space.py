@@ -128,7 +128,7 @@ class Space:
         found = [lines_of(self.at(condition), self.topology) for condition in conditions]
         if any(one is None for one in found):
             raise SureflowError(
-                "the lines of the mesh are not normal to the wall at this condition: choose one nearer to runs"
+                "the lines of the mesh are not normal to the wall at this condition: choose one nearer to the training runs"
             )
         return found  # type: ignore[return-value]
 

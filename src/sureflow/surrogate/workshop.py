@@ -157,7 +157,9 @@ def _refuse_other_files(folder: Path, *, overwrite: bool) -> None:
     known = OF_A_MODEL if MANIFEST in found else LEFT_BEHIND
     for name in found:
         if not any(fnmatch.fnmatch(name, pattern) for pattern in known):
-            raise SureflowError(f"{folder} holds other files than a model's, such as {name}: choose another folder")
+            raise SureflowError(
+                f"{folder} holds files that do not belong to a model, such as {name}: choose another folder"
+            )
     refuse_model(folder, overwrite=overwrite)
 
 
