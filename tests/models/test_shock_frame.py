@@ -9,7 +9,7 @@ import layers
 from sureflow.models import AlignedSettings, InterpolationSettings, ShockAlignedSettings
 from sureflow.models.input_metric import LeftOutError, learned_metric
 from sureflow.models.kernels import KERNELS
-from sureflow.models.shock_frame import ShockFrame, _shock_rows, between, places_of_rows
+from sureflow.models.shock_frame import ShockFrame, between, places_of_rows, shock_rows
 from sureflow.models.warps import COLUMNS
 
 
@@ -37,7 +37,7 @@ def test_shocks_are_found_between_rows():
     rows = np.arange(30.0)[:, None]
     place = np.array([12.3, 20.8])
     pressure = 0.5 * (1.0 - np.tanh(rows - place)) + 0.02
-    np.testing.assert_allclose(_shock_rows(pressure, np.ones_like(pressure)), place, atol=0.06)
+    np.testing.assert_allclose(shock_rows(pressure, np.ones_like(pressure)), place, atol=0.06)
 
 
 def test_there_and_back_along_a_line():

@@ -116,7 +116,7 @@ class Aligned(FittedModel):
         asked = self._used(inputs)
         spread = self._spread(nearby(asked, self.nodes))
         return Predictive(
-            self._mean(inputs), {EPISTEMIC: self._flattery * self._at_points(self._powers(asked)) * spread}
+            self._mean(inputs), {EPISTEMIC: self.flattery * self._at_points(self._powers(asked)) * spread}
         )
 
     def novelty(self, inputs: Inputs, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " case"]:
@@ -149,7 +149,7 @@ class Aligned(FittedModel):
     def samples(self, inputs: Inputs, coordinates: Coordinates, count: int, rng: np.random.Generator) -> Samples:
         """The mean plus what was missed at a run nearby, as `Interpolation` draws it."""
         asked = self._used(inputs)
-        close, power = nearby(asked, self.nodes), self._flattery * self._at_points(self._powers(asked))
+        close, power = nearby(asked, self.nodes), self.flattery * self._at_points(self._powers(asked))
         return drawn_fields(self._mean(inputs), power, close, self.residuals, count, rng)
 
     def belief(self) -> Belief:
@@ -179,10 +179,6 @@ class Aligned(FittedModel):
 
     @property
     def flattery(self) -> float:
-        return self._flattery
-
-    @property
-    def _flattery(self) -> float:
         """How much larger errors are than at runs left out, which the mixtures of the inputs have seen.
 
         As in a regression, sqrt(n / (n - unknowns)), with half as many unknowns as a mixture has, since a prior holds them; at

@@ -17,13 +17,13 @@ from sureflow.models.shock_frame import (
     FINENESS,
     LAYER,
     LEAST_GAP,
-    _levels,
-    _shock_rows,
-    _with_wall,
     at_places,
     between,
     fields_of_frame,
+    levels_of_run,
     places_of_rows,
+    shock_rows,
+    wall_and_rows,
 )
 from sureflow.models.warps import monotone, told_of_lines
 
@@ -81,13 +81,13 @@ class BodyFrame:
         def block(run: int) -> Float[np.ndarray, "variable row line"]:
             return np.asarray(view.fields[run], float).reshape(n_variables, *shape)
 
-        on_lines = [_shock_rows(*(block(run)[columns] - zero[columns, None, None])) for run in range(len(told))]
+        on_lines = [shock_rows(*(block(run)[columns] - zero[columns, None, None])) for run in range(len(told))]
         on_lines = [np.mean(on_lines, axis=0)] * len(told) if still else on_lines
         to_stations = [_taken(frame._lines(one), shape[1]) for one in told]
         shocks[:] = [taken @ shock for taken, shock in zip(to_stations, on_lines, strict=True)]
         for run, taken in enumerate(to_stations):
-            levels = _levels(block(run).swapaxes(0, 1), layer, *told[run, -2:])
-            values[run] = between(levels, _with_wall(shape[0]), frame.rows(told[run], on_lines[run])) @ taken.T
+            levels = levels_of_run(block(run).swapaxes(0, 1), layer, *told[run, -2:])
+            values[run] = between(levels, wall_and_rows(shape[0]), frame.rows(told[run], on_lines[run])) @ taken.T
         modes, shares = _modes(values, frame.regions)
         frame = replace(frame, modes=modes, shares=shares)
         lost[:] = 0.0
@@ -293,7 +293,7 @@ def body_nodes(told: Told, shock: Lines, n_rows: int) -> Float[np.ndarray, "line
     between them, on every line.
     """
     share, thickness = told[len(ALONG) : len(ALONG) + n_rows], told[len(ALONG) + n_rows]
-    rows, levels = np.concatenate([_with_wall(n_rows), [n_rows - 0.5]]), np.concatenate([[0.0], share, [1.0]])
+    rows, levels = np.concatenate([wall_and_rows(n_rows), [n_rows - 0.5]]), np.concatenate([[0.0], share, [1.0]])
     count = len(LANDMARKS) + len(BETWEEN)
     shock = np.clip(shock, LEAST_GAP * (count + 1) - 0.5, n_rows - 0.5 - LEAST_GAP)
     way = np.interp(shock, rows, levels)[:, None]

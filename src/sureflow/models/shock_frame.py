@@ -50,15 +50,15 @@ class ShockFrame:
         layers, n_variables = np.asarray(view.inputs, float)[:, -COLUMNS:], len(view.names)
         columns, zero = np.array([layer.density, layer.temperature]), np.asarray(layer.zero, float)
         blocks = (np.asarray(run, float).reshape(n_variables, *shape) for run in view.fields)
-        shocks = np.stack([_shock_rows(*(block[columns] - zero[columns, None, None])) for block in blocks])
+        shocks = np.stack([shock_rows(*(block[columns] - zero[columns, None, None])) for block in blocks])
         n_places = FINENESS * shape[0] + 1
         values = scratch.empty((len(layers), n_places, n_variables + 3, shape[1]), np.float32)
         lost = scratch.empty(view.fields.shape, np.float32)
         frame = cls(layers[:, :-2], layers[:, -2:], shocks, values, lost, columns, zero)
         for run, field in enumerate(view.fields):
             rows = np.asarray(field, float).reshape(n_variables, *shape).swapaxes(0, 1)
-            levels = _levels(rows, layer, *layers[run, -2:])
-            values[run] = between(levels, _with_wall(len(rows)), frame.rows(layers[run, :-2], shocks[run]))
+            levels = levels_of_run(rows, layer, *layers[run, -2:])
+            values[run] = between(levels, wall_and_rows(len(rows)), frame.rows(layers[run, :-2], shocks[run]))
             lost[run] = field - frame._on_mesh(values[run].astype(float), shocks[run], layers[run])
         return frame
 
@@ -132,7 +132,7 @@ class ShockFrame:
         return frame_nodes(self.landmarks.mean(axis=0), self.shocks.mean(keepdims=True)[0], self.shape[0])[0]
 
 
-def _levels(
+def levels_of_run(
     rows: Float[np.ndarray, "row variable line"], layer: LayerView, wall: float, hot: float
 ) -> Float[np.ndarray, "level value line"]:
     """Fields and variables of the layer, at the wall and in the cells."""
@@ -143,7 +143,7 @@ def _levels(
     return np.concatenate([np.concatenate([at_wall, rows]), of_layer[:, columns], above], axis=1)
 
 
-def _shock_rows(density: Float[np.ndarray, "row line"], temperature: Float[np.ndarray, "row line"]) -> Lines:
+def shock_rows(density: Float[np.ndarray, "row line"], temperature: Float[np.ndarray, "row line"]) -> Lines:
     """Where the pressure of every line has half risen, seen from outside."""
     pressure = density * temperature
     half = 0.5 * (pressure[-1] + pressure.max(axis=0))
@@ -178,7 +178,7 @@ def places_of_rows(rows: Float[np.ndarray, "place line"], n_rows: int) -> Float[
     return np.stack([np.interp(at, line, places) for line in rows.T], axis=1)
 
 
-def _with_wall(n_rows: int) -> Float[np.ndarray, " level"]:
+def wall_and_rows(n_rows: int) -> Float[np.ndarray, " level"]:
     """The rows of the wall and of the cells."""
     return np.concatenate([[-0.5], np.arange(n_rows, dtype=float)])
 
