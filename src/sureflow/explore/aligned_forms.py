@@ -17,7 +17,7 @@ from sureflow.explore.closed_forms import (
     weights_of,
 )
 from sureflow.explore.packing import Kind
-from sureflow.explore.program import Part, Value, framed, join, select
+from sureflow.explore.program import FramePart, Value, framed, join, select
 from sureflow.models.contract import Coordinates
 from sureflow.models.shock_frame import FINENESS, HOTTER, LAYER, SHOCK, places_of_rows
 from sureflow.models.warps import COLDEST, TAPS, told_of_lines
@@ -74,7 +74,7 @@ def shock_aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     values = _where_needed(frame.values[:, :, order], frame, frame.landmarks, [int(density)], [n_variables])
     nodes = told.landmarks.frame_nodes(shock, shape[0])
     moved, above = (
-        framed([Part(own, values)], nodes, frame.given, shape)
+        framed([FramePart(own, values)], nodes, frame.given, shape)
         # T - T_wall of the runs, in the frame, is what is kept of them times T_0 - T_wall.
         for own in (weights, weights * constant(frame.temperatures @ (-1.0, 1.0)))
     )
@@ -104,12 +104,12 @@ def body_aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
         frame.modes[:, :, : share + 1], frame, frame.told, [int(frame.columns[0])], [pressure, share]
     )
     parts = [
-        Part(one, values[:, :, places, some], places.start, some.start, reach)
+        FramePart(one, values[:, :, places, some], places.start, some.start, reach)
         for one, (places, some), reach in zip(own, frame.regions, _reaches(values, frame), strict=True)
     ]
     # T_wall of the runs, as their modes have it: what T is above it need not be kept.
     walls = [
-        Part(part.weights.times(shares.T @ frame.told[:, [-2]]), np.ones_like(part.rows[:1, :1]), *part[2:4])
+        FramePart(part.weights.times(shares.T @ frame.told[:, [-2]]), np.ones_like(part.rows[:1, :1]), *part[2:4])
         for part, shares in zip(parts, frame.shares, strict=True)
     ]
     moved, wall = (framed(some, nodes, frame.given, shape, at=at) for some in (parts, walls))

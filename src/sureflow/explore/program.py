@@ -278,7 +278,7 @@ class Value:
         return self.program.add("only", self, variable=int(variable))
 
 
-class Part(NamedTuple):
+class FramePart(NamedTuple):
     """Rows of values over a part of a frame, and the weights they are summed with."""
 
     weights: Value
@@ -289,7 +289,7 @@ class Part(NamedTuple):
 
 
 def framed(
-    parts: Sequence[Part],
+    parts: Sequence[FramePart],
     nodes: Value,
     given: Float[np.ndarray, " node"],
     shape: tuple[int, int],
