@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def generate(
     store: Annotated[Path, typer.Argument(help="The store of runs to create or continue, such as runs.zarr.")],
-    preset: Annotated[str, typer.Option(help="quick, paper, family, or a TOML file of your own.")] = "quick",
+    preset: Annotated[str, typer.Option(help="quick, paper, adiabatic, family, or a TOML file of your own.")] = "quick",
     workers: Annotated[int | None, typer.Option(help="Processes on this machine; one per core by default.")] = None,
     scheduler: Annotated[str | None, typer.Option(help="Use this Dask scheduler, such as tcp://host:8786.")] = None,
     shard: Annotated[str, typer.Option(help="Compute part i of N, for job arrays: i/N.")] = "1/1",
