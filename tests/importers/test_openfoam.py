@@ -138,7 +138,7 @@ def test_files_that_are_cut_off(copy):
             "0/U:boundaryField.inflow.value[0]",
             r"has no entry boundaryField\.inflow\.value for speed: boundaryField has no",
         ),
-        ("0/V:internalField", r"0/V does not exist"),
+        ("0/V:internalField", r"0/V, from which speed is to be read, does not exist"),
         ("0/U:boundaryField.inlet.type", r"must be a number"),
     ],
 )
