@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any
 from sureflow.models.contract import MODELS, Capabilities, FittedModel, ModelSettings, View
 
 if TYPE_CHECKING:
-    from sureflow.models.aligned import AlignedSettings, BodyAlignedSettings, LayerAlignedSettings, ShockAlignedSettings
+    from sureflow.models.aligned_settings import (
+        AlignedSettings,
+        BodyAlignedSettings,
+        LayerAlignedSettings,
+        ShockAlignedSettings,
+    )
     from sureflow.models.deeponet import DeepONet, DeepONetSettings
     from sureflow.models.fno import FNO, FNOSettings
     from sureflow.models.interpolation import InterpolationSettings
@@ -43,14 +48,14 @@ __all__ = [
 
 # Imported when first used: most of them import JAX.
 LATER = {
-    "AlignedSettings": "aligned",
-    "BodyAlignedSettings": "aligned",
+    "AlignedSettings": "aligned_settings",
+    "BodyAlignedSettings": "aligned_settings",
     "DeepONet": "deeponet",
     "DeepONetSettings": "deeponet",
     "FNO": "fno",
     "FNOSettings": "fno",
     "InterpolationSettings": "interpolation",
-    "LayerAlignedSettings": "aligned",
+    "LayerAlignedSettings": "aligned_settings",
     "LevelsSettings": "levels",
     "NETWORKS": "network",
     "Network": "network",
@@ -59,7 +64,7 @@ LATER = {
     "NeuralProcessSettings": "neural_process",
     "PodDeepONetSettings": "pod_deeponet",
     "PodGPSettings": "pod_gp",
-    "ShockAlignedSettings": "aligned",
+    "ShockAlignedSettings": "aligned_settings",
 }
 
 

@@ -1,67 +1,37 @@
 """Interpolation of runs whose wall layers, or wall layers and shocks, are brought to one place: for few runs."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from sureflow import scratch
 from sureflow.errors import SureflowError
+from sureflow.models.alignment import KERNEL, Field, Powers, Systems, Warp, at_points, combined, left_out
 from sureflow.models.belief import Belief, interpolated
 from sureflow.models.body_frame import BodyFrame
 from sureflow.models.contract import (
-    MODELS,
-    Capabilities,
-    Checkpoint,
     Coordinates,
     Fields,
     FittedModel,
     Groups,
     Inputs,
     LeftOut,
-    ModelSettings,
-    Progress,
     Samples,
-    View,
-    require_enough_runs,
     require_fitting,
-    unheard,
 )
-from sureflow.models.contract import varying as varying_parameters
-from sureflow.models.input_metric import learned_metric
-from sureflow.models.kernels import (
-    KERNELS,
-    SCALE_BOUNDS,
-    drawn_fields,
-    inverse_system,
-    is_flat,
-    left_out_powers,
-    nearby,
-    power_function,
-    prior,
-    terms,
-    typical_power,
-)
+from sureflow.models.kernels import drawn_fields, left_out_powers, nearby, power_function, terms, typical_power
 from sureflow.models.products import Rows, product, squares
 from sureflow.models.shock_frame import ShockFrame
-from sureflow.models.warps import COLUMNS, LayerWarp, told_of_lines
+from sureflow.models.warps import LayerWarp
 from sureflow.predictive import EPISTEMIC, Predictive
 from sureflow.runtime import one_blas_thread
-from sureflow.validation import settings
 
-KERNEL = KERNELS["cubic"]
-MOST_RUNS = 64  # that scales are learned from
 WARP = "warp."  # before the names of its arrays
 OWN = ("nodes", "scales", "mixture", "inverse", "residuals", "regional", "regional_inverse")  # names of the others
-
-Weights = Float[np.ndarray, "_ case run"]  # for all of the fields, then region by region
-Field = Float[np.ndarray, "variable point"]
-Warp = LayerWarp | ShockFrame | BodyFrame
-Powers = Float[np.ndarray, "_ case"]  # alike
-Systems = list[tuple[np.ndarray, np.ndarray]]  # nodes, and the inverse of A
 
 
 @dataclass(frozen=True)
@@ -134,9 +104,9 @@ class Aligned(FittedModel):
         for group in map(np.asarray, groups):
             rows, others = slice(start, start := start + len(group)), np.setdiff1d(np.arange(n_runs), group)
             close[rows, others] = nearby(self.nodes[group], self.nodes[others])
-        weights, powers = _left_out(self._systems, groups)
+        weights, powers = left_out(self._systems, groups)
         mean = scratch.room((len(runs), *self.residuals.shape[1:]))
-        for row, field in enumerate(_combined(self.warp, weights, self.warp.layers[runs])):
+        for row, field in enumerate(combined(self.warp, weights, self.warp.layers[runs])):
             mean[row] = field
         std = scratch.room(mean.shape)
         np.multiply(self._at_points(powers), self._spread(close), out=std, casting="same_kind")
@@ -205,7 +175,7 @@ class Aligned(FittedModel):
         return np.stack([power_function(KERNEL, asked @ mixture, *system) for mixture, system in pairs])
 
     def _at_points(self, powers: Powers) -> Float[np.ndarray, "case 1 _"]:
-        return _at_points(self.warp, powers)
+        return at_points(self.warp, powers)
 
     @property
     def _mixtures(self) -> list[np.ndarray]:
@@ -217,194 +187,9 @@ class Aligned(FittedModel):
             terms(KERNEL, asked @ mixture, nodes) @ inverse[:, :n_runs]
             for mixture, (nodes, inverse) in zip(self._mixtures, self._systems, strict=True)
         ]
-        return np.stack([*_combined(self.warp, np.stack(weights), np.asarray(inputs, float)[:, len(self.scales) :])])
+        return np.stack([*combined(self.warp, np.stack(weights), np.asarray(inputs, float)[:, len(self.scales) :])])
 
     @cached_property
     def _systems(self) -> Systems:
         regional = zip(self.regional, self.regional_inverse, strict=True)
         return [(self.nodes, self.inverse), *((self.nodes @ mixture, inverse) for mixture, inverse in regional)]
-
-
-@MODELS.add
-@settings
-class AlignedSettings(ModelSettings):
-    """All that it needs follows from mesh and runs."""
-
-    name: ClassVar[str] = "aligned"
-    uq: ClassVar[str] = "loo"
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        refits_quickly=True, leaves_out=True, needs_structured_mesh=True, needs_wall_layer=True
-    )
-    fitted: ClassVar[type[FittedModel]] = Aligned
-
-    @one_blas_thread()
-    def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> Aligned:
-        if view.layer is None or view.shape is None:
-            raise SureflowError(f"{self.name} needs runs with a wall layer: choose interpolation")
-        inputs = _own_inputs(view)
-        require_enough_runs(inputs, self.name)
-        scales = varying_parameters(inputs).astype(float)
-        nodes, warp = inputs[:, scales > 0], LayerWarp.of(view, view.layer, view.shape)
-        if not is_flat(nodes):
-            scales[scales > 0] = _learned_scales(nodes, warp)
-            nodes = nodes * scales[scales > 0]
-        inverse = inverse_system(KERNEL, nodes)
-        mixture, residuals = np.eye(nodes.shape[1]), _residuals([(nodes, inverse)], warp, view.fields)
-        return Aligned(nodes, scales, mixture, inverse, residuals, mixture[None][:0], inverse[None][:0], warp)
-
-
-@MODELS.add
-@settings
-class ShockAlignedSettings(ModelSettings):
-    """Wall layers and shocks, over inputs that are mixed as leaving runs out teaches."""
-
-    name: ClassVar[str] = "shock-aligned"
-    uq: ClassVar[str] = "loo"
-    capabilities: ClassVar[Capabilities] = replace(AlignedSettings.capabilities, moving=False)
-    fitted: ClassVar[type[FittedModel]] = Aligned
-
-    @one_blas_thread()
-    def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> Aligned:
-        if view.layer is None or view.shape is None:
-            raise SureflowError(f"{self.name} needs runs with a wall layer: choose interpolation")
-        inputs = _own_inputs(view)
-        require_enough_runs(inputs, self.name)
-        used = varying_parameters(inputs)
-        frame = ShockFrame.of(view, view.layer, view.shape)
-        mixture = learned_metric(KERNEL, inputs[:, used], frame.seen)
-        nodes = inputs[:, used] @ mixture
-        inverse, scales = inverse_system(KERNEL, nodes), used.astype(float)
-        residuals = _residuals([(nodes, inverse)], frame, view.fields)
-        return Aligned(nodes, scales, mixture, inverse, residuals, mixture[None][:0], inverse[None][:0], frame)
-
-
-@MODELS.add
-@settings
-class BodyAlignedSettings(ModelSettings):
-    """Wall layers, shocks and turns of walls, over inputs that are mixed region by region, as leaving runs out teaches: for
-    bodies and meshes that vary.
-    """
-
-    name: ClassVar[str] = "body-aligned"
-    uq: ClassVar[str] = "loo"
-    capabilities: ClassVar[Capabilities] = replace(AlignedSettings.capabilities, moving=True)
-    fitted: ClassVar[type[FittedModel]] = Aligned
-
-    def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> Aligned:
-        return _by_region(view, self.name, still=False)
-
-
-@MODELS.add
-@settings
-class LayerAlignedSettings(ModelSettings):
-    """As `body-aligned`, with shocks that stay where they are: for meshes in which they hardly move."""
-
-    name: ClassVar[str] = "layer-aligned"
-    uq: ClassVar[str] = "loo"
-    capabilities: ClassVar[Capabilities] = replace(AlignedSettings.capabilities, moving=False)
-    fitted: ClassVar[type[FittedModel]] = Aligned
-
-    def fit(self, view: View, progress: Progress = unheard, checkpoint: Checkpoint | None = None) -> Aligned:
-        return _by_region(view, self.name, still=True)
-
-
-@one_blas_thread()
-def _by_region(view: View, name: str, *, still: bool) -> Aligned:
-    """A model in the frame of bodies, with inputs that are mixed region by region; shocks may be `still`."""
-    if view.layer is None or view.shape is None:
-        raise SureflowError(f"{name} needs runs with a wall layer: choose interpolation")
-    inputs = _own_inputs(view)
-    require_enough_runs(inputs, name)
-    used = varying_parameters(inputs)
-    frame = BodyFrame.of(view, view.layer, view.shape, still=still)
-    seen = frame.seen
-    mixture = learned_metric(KERNEL, inputs[:, used], np.concatenate(seen, axis=2))
-    nodes, scales, plain = inputs[:, used] @ mixture, used.astype(float), np.eye(used.sum())
-    regional = [learned_metric(KERNEL, nodes, some, plain) for some in seen]
-    systems = [(nodes @ mixed, inverse_system(KERNEL, nodes @ mixed)) for mixed in (plain, *regional)]
-    (_, inverse), *others = systems
-    residuals = _residuals(systems, frame, view.fields)
-    inverses = np.stack([other for _, other in others])
-    return Aligned(nodes, scales, mixture, inverse, residuals, np.stack(regional), inverses, frame)
-
-
-def _combined(warp: Warp, weights: Weights, told: Float[np.ndarray, "case column"]) -> Iterator[Field]:
-    """Sums of the runs, warped to conditions of which this is told; one after the other."""
-    return (
-        warp.combined(weights, told) if isinstance(warp, BodyFrame) else warp.combined(weights[0], told[:, -COLUMNS:])
-    )
-
-
-def _own_inputs(view: View) -> Float[np.ndarray, "run parameter"]:
-    """Without what is told of the lines."""
-    assert view.shape is not None
-    return np.asarray(view.inputs, float)[:, : -told_of_lines(view.shape)]
-
-
-def _at_points(warp: Warp, powers: Powers) -> Float[np.ndarray, "case 1 _"]:
-    """The power function at the points of the fields, by their regions where there are some; else one number."""
-    return powers[1 + warp.region_of_points].T[:, None] if isinstance(warp, BodyFrame) else powers[0][:, None, None]
-
-
-def _left_out(systems: Systems, groups: Groups) -> tuple[Weights, Powers]:
-    """Weights of the other runs at runs that are left out in groups, and the power function, in every region."""
-    n_runs, runs = len(systems[0][0]), np.concatenate([np.asarray(group) for group in groups])
-    weights, powers = np.zeros((len(systems), len(runs), n_runs)), np.empty((len(systems), len(runs)))
-    start = 0
-    for group in map(np.asarray, groups):
-        rows, others = slice(start, start := start + len(group)), np.setdiff1d(np.arange(n_runs), group)
-        for number, (nodes, inverse) in enumerate(systems):
-            weights[number][rows, others], powers[number, rows] = _weights_without(nodes, inverse, group, others)
-    return weights, powers
-
-
-def _residuals(systems: Systems, warp: Warp, fields: Fields) -> Fields:
-    """What is missed at every run left out, over the power function there."""
-    residuals, everyone = scratch.empty(fields.shape, np.float32), np.arange(len(fields))
-    weights, powers = _left_out(systems, [*everyone[:, None]])
-    # A run that the polynomial needs leaves no interpolation behind: it tells nothing.
-    useful, at_points = powers[0] < 1.0 / np.sqrt(np.finfo(float).eps), _at_points(warp, powers)
-    for run, field in enumerate(_combined(warp, weights, warp.layers)):
-        residuals[run] = (field - fields[run]) / at_points[run] if useful[run] else 0.0
-    return residuals
-
-
-def _weights_without(
-    nodes: Float[np.ndarray, "run varying"],
-    inverse: Float[np.ndarray, "row row"],
-    group: Int[np.ndarray, " some"],
-    others: Int[np.ndarray, " other"],
-) -> tuple[Float[np.ndarray, "some other"], Float[np.ndarray, " some"]]:
-    """Weights of the other runs, and the power function, at a group G that is left out.
-
-    With P the block of A^-1 that belongs to the runs: -(P_GG)^-1 P_GK, and the diagonal of (P_GG)^-1.
-    """
-    if is_flat(nodes[others]):
-        own = inverse_system(KERNEL, nodes[others])
-        weights = terms(KERNEL, nodes[group], nodes[others]) @ own[:, : len(others)]
-        return weights, power_function(KERNEL, nodes[group], nodes[others], own)
-    errors = np.linalg.inv(inverse[np.ix_(group, group)])
-    return -errors @ inverse[np.ix_(group, others)], np.sqrt(np.maximum(np.diag(errors), 0.0))
-
-
-def _learned_scales(nodes: Float[np.ndarray, "run varying"], warp: LayerWarp) -> Float[np.ndarray, " varying"]:
-    """By what to multiply each input, so that runs left out one at a time are predicted best.
-
-    What is missed at run i is sum_k w_k (S_k(x_i) g_k - g_i): its square needs the products of these differences with each
-    other alone, which no scale changes.
-    """
-    from scipy.optimize import minimize  # not needed for predictions
-
-    used = np.unique(np.linspace(0, len(nodes) - 1, min(len(nodes), MOST_RUNS)).astype(int))
-    nodes, grams = nodes[used], warp.differences(used)
-
-    def objective(logarithms: np.ndarray) -> float:
-        inner = inverse_system(KERNEL, nodes * np.exp(logarithms))[: len(used), : len(used)]
-        weights = -inner / np.maximum(np.diag(inner), np.finfo(float).eps)[:, None]
-        np.fill_diagonal(weights, 0.0)
-        missed = np.sqrt(np.maximum(np.einsum("ij,ijk,ik->i", weights, grams, weights, optimize=True), 0.0))
-        return float(np.log(missed.mean() + np.finfo(float).tiny) + prior(logarithms, len(used)))
-
-    bounds = [SCALE_BOUNDS] * nodes.shape[1]
-    found = minimize(objective, np.zeros(nodes.shape[1]), method="L-BFGS-B", bounds=bounds, options={"maxiter": 40})
-    return np.exp(found.x)
