@@ -28,13 +28,13 @@ BRIEFLY = {
     ),
     "tables": ("*.md", "*.csv"),
 }
-# Most tables and figures are about the paper's kinds, which the preset methods does not have.
+# Some figures are about the paper's kinds, which the preset methods does not have.
 OF_METHODS = {
     ".": BRIEFLY["."],
     "figures": ("learning_curves.png",),
     "tables": tuple(
         f"{name}.{ending}"
-        for name in ("leaderboard", "learning_curves", "coverage", "regions", "relative_errors")
+        for name in ("claims", "leaderboard", "learning_curves", "coverage", "regions", "relative_errors")
         for ending in ("md", "csv")
     ),
 }
@@ -95,10 +95,9 @@ Made by
     sureflow study --preset kinds -o kinds/
     python benchmarks/reference.py kinds/ --preset kinds
 
-on the 441 runs of the [reference study](../study/README.md), with its split, for fewer epochs than there, as the preset says. The
-numbers below come from a study that had the models of [methods](../methods/README.md) as well, with the same settings and seeds;
-rows and stages of those are left out. `study.toml` has all settings, `provenance.json` times and versions. What it says of
-the paper: [differences](../study/differences.md).
+on the 441 runs of the [reference study](../study/README.md), with its split, for fewer epochs than there, as the preset says.
+`study.toml` has all settings, `provenance.json` times and versions. Other networks: [methods](../methods/README.md). What the
+study says of the paper: [differences](../study/differences.md).
 """,
 }
 DOCS = {"paper": "study", "nearest": "nearest", "methods": "methods", "kinds": "kinds"}

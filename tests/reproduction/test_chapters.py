@@ -137,7 +137,7 @@ def test_missing_pieces_are_named_and_break_nothing(labels):
     assert "provenance.json is missing" in page.words
 
 
-def test_without_the_paper_s_models_nothing_is_said_of_the_paper():
+def test_without_models_that_the_paper_speaks_of_nothing_is_said_of_it():
     findings = synthetic_study.findings("interpolation", complete=False)
     page = Page(render(findings, {}, all_tables(findings)))
     assert not [name for name in page.headings if "paper" in name]

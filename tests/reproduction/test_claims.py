@@ -148,6 +148,11 @@ def test_models_that_see_more_than_a_point_are_compared_with_one_that_does_not(f
     ]
     findings = Findings(Results({"reproduction": "leon2023", "models": []}, {}, {}, rows))
     assert verdict("account for nonlocal phenomena", findings) is expected
+    # Nothing is said of claims about the paper's own models, which are not there.
+    assert [(one.source, found.verdict) for one, found in judge_all(findings)] == [("conclusion", expected)]
+    table = findings.reproduction.tables["claims"]
+    assert table is not None
+    assert len(table(findings).rows) == 1
 
 
 @pytest.mark.parametrize(("mae", "area", "expected"), [(0.2, 0.1, Outcome.HOLDS), (0.1, 0.1, Outcome.FAILS)])

@@ -75,7 +75,8 @@ class NetworkSettings(ABC):
     """Sizes and options of a network, declared with `@settings`.
 
     One network is trained for every field; one of `whole_fields` gives all of them, and may keep the training runs to look at
-    them again (`looks_at_runs`). `uq` and `training` are what suits it where nothing else is said.
+    them again (`looks_at_runs`). `uq` and `training` are what suits it where nothing else is said. `conditions_at_once` share
+    what a network computes of the places alone.
     """
 
     name: ClassVar[str]
@@ -84,6 +85,7 @@ class NetworkSettings(ABC):
     capabilities: ClassVar[Capabilities] = Capabilities(resumes=True, anywhere=True)
     whole_fields: ClassVar[bool] = False
     looks_at_runs: ClassVar[bool] = False
+    conditions_at_once: ClassVar[int] = 1
 
     @abstractmethod
     def build(self, sizes: Sizes, n_outputs: int, rng: np.random.Generator) -> Network | FieldNetwork:

@@ -73,6 +73,7 @@ class NeuralProcessSettings(NetworkSettings):
     capabilities: ClassVar[Capabilities] = Capabilities(resumes=True)
     whole_fields: ClassVar[bool] = True
     looks_at_runs: ClassVar[bool] = True
+    conditions_at_once: ClassVar[int] = 16  # what it makes of the runs at a place serves all of them
     uq: ClassVar[str] = "mve"
     width: PositiveInt = 64
     layers: PositiveInt = 2

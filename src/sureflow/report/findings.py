@@ -55,9 +55,9 @@ class Findings:
 
     @cached_property
     def reproduction(self) -> Reproduction:
-        """What the study reproduces, if anything; only names and facts if it has none of the published models."""
+        """What the study reproduces, if anything; if it has none of the published models, only what is not about them."""
         found = reproduction_of(self.results.configuration)
-        return found if not found.kinds or set(found.kinds) & set(self.labels) else found.names_alone
+        return found if not found.kinds or set(found.kinds) & set(self.labels) else found.without_kinds
 
     def fact(self, name: str) -> Any:
         """Something that is said of the runs, such as the units of their `fields`."""

@@ -23,6 +23,7 @@ class Reproduction:
     `sections` are titles with the macros of `template` (Jinja) that make them; they follow the section "What was done".
     Sections in `replaces` are left out, and so are figures and tables whose maker is None. `facts` fill in for what
     results of earlier versions do not say. `kinds` are the labels of the published models, which come before all others.
+    Tables and sections in `of_others` say something of models beside them.
     """
 
     title: str = "Errors and error bars of flow surrogates"
@@ -40,13 +41,21 @@ class Reproduction:
     template: str = ""
     sections: Mapping[str, str] = field(default_factory=dict)
     replaces: frozenset[str] = frozenset()
+    of_others: frozenset[str] = frozenset()
     context: Callable[["Findings"], Mapping[str, Any]] | None = None  # what its template needs besides
 
     @property
-    def names_alone(self) -> "Reproduction":
+    def without_kinds(self) -> "Reproduction":
         """What stays where none of the published models was evaluated."""
         return Reproduction(
-            title=self.title, label_names=self.label_names, domain_names=self.domain_names, facts=self.facts
+            title=self.title,
+            label_names=self.label_names,
+            domain_names=self.domain_names,
+            facts=self.facts,
+            tables={name: maker for name, maker in self.tables.items() if name in self.of_others},
+            template=self.template,
+            sections={title: macro for title, macro in self.sections.items() if title in self.of_others},
+            context=self.context,
         )
 
 

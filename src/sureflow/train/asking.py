@@ -27,7 +27,7 @@ Raw = Float[Array, "answer variable output point"]
 def ask(
     recipe: Recipe, weights: Any, context: Context | None, sizes: Sizes, inputs: Inputs, coordinates: Coordinates
 ) -> Predictive:
-    """Mean and parts (case, variable, point) of all networks, one condition at a time."""
+    """Mean and parts (case, variable, point) of all networks."""
     places = coordinates if coordinates.ndim == 2 else _filled(coordinates)
     found = _predict(weights, context, _float32(places), _float32(_filled(inputs)), recipe=recipe, sizes=sizes)
     return jax.tree.map(lambda values: values[: len(inputs)], found)
@@ -99,7 +99,7 @@ def _predict(
         combined = recipe.sampler.combine(_predictive(raw, recipe))
         return Predictive(combined.mean, combined.parts, _quantiles(raw, recipe.head, combined))
 
-    return _each_condition(at_condition, coordinates, parameters)
+    return _each_condition(at_condition, coordinates, parameters, recipe.network.conditions_at_once)
 
 
 @partial(jax.jit, static_argnames=("recipe", "sizes"))
@@ -115,14 +115,15 @@ def _means(
     def at_condition(x: Array, psi: Array) -> Float[Array, "answer variable point"]:
         return jnp.asarray(_predictive(_raw(weights, context, x, psi, recipe, sizes), recipe).mean)
 
-    return _each_condition(at_condition, coordinates, parameters)
+    return _each_condition(at_condition, coordinates, parameters, recipe.network.conditions_at_once)
 
 
-def _each_condition(function: Any, coordinates: Array, parameters: Array) -> Any:
-    """`function` of coordinates and parameters at one condition after the other; all share the coordinates, or none."""
+def _each_condition(function: Any, coordinates: Array, parameters: Array, at_once: int) -> Any:
+    """`function` of coordinates and parameters at some conditions after the others; all share the coordinates, or none."""
+    size = min(at_once, len(parameters))
     if coordinates.ndim == 2:
-        return jax.lax.map(lambda psi: function(coordinates, psi), parameters)
-    return jax.lax.map(lambda both: function(*both), (coordinates, parameters))
+        return jax.lax.map(lambda psi: function(coordinates, psi), parameters, batch_size=size)
+    return jax.lax.map(lambda both: function(*both), (coordinates, parameters), batch_size=size)
 
 
 def _predictive(raw: Raw, recipe: Recipe) -> Predictive:

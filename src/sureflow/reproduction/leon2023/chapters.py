@@ -8,7 +8,7 @@ from sureflow.report.headline import about_the_default
 from sureflow.report.reproductions import REPRODUCTIONS, Reproduction
 from sureflow.report.tabular import number
 from sureflow.reproduction.leon2023 import paper_figures, paper_tables, printed
-from sureflow.reproduction.leon2023.claims import Claim, judge_all
+from sureflow.reproduction.leon2023.claims import CLAIMS, Claim, judge_all
 from sureflow.reproduction.leon2023.criteria import BOTH, Finding, Outcome
 
 LABEL_NAMES = {
@@ -65,10 +65,11 @@ def _both(findings: Findings, key: str) -> str:
 
 def counted(judged: Judged) -> str:
     """How many claims hold."""
-    holds, fails, untested = (sum(found.verdict is outcome for _, found in judged) for outcome in Outcome)
+    holds, fails = (sum(found.verdict is outcome for _, found in judged) for outcome in (Outcome.HOLDS, Outcome.FAILS))
+    untested = len(CLAIMS) - holds - fails
     return (
-        f"Of {len(judged)} claims of the paper, {holds} hold on these runs, {fails} do not, and {untested} "
-        f"{'is' if untested == 1 else 'are'} not tested in this study."
+        f"Of {len(CLAIMS)} claims of the paper, {holds} {'holds' if holds == 1 else 'hold'} on these runs, {fails} "
+        f"{'does' if fails == 1 else 'do'} not, and {untested} {'is' if untested == 1 else 'are'} not tested in this study."
     )
 
 
@@ -146,6 +147,7 @@ REPRODUCTIONS.register(
             "The paper's claims": "claims",
         },
         replaces=frozenset({"By variable"}),
+        of_others=frozenset({"claims", "The paper's claims"}),
         context=context,
     ),
 )

@@ -35,7 +35,9 @@ def judge(claim: Claim, findings: Findings) -> Finding:
 
 
 def judge_all(findings: Findings) -> list[tuple[Claim, Finding]]:
-    return [(claim, judge(claim, findings)) for claim in CLAIMS]
+    """All claims; of a study that has none of the paper's models, those that the other models can test."""
+    judged = [(claim, judge(claim, findings)) for claim in CLAIMS]
+    return [one for one in judged if findings.kinds or one[1].verdict is not Outcome.UNTESTED]
 
 
 CLAIMS = (

@@ -108,11 +108,13 @@ def selection_with_reason(findings: Findings) -> Table | None:
     return replace(table, caption=table.caption.replace("Candidates for the training settings", reason))
 
 
-def claims_table(findings: Findings) -> Table:
-    """What became of every claim of the paper."""
+def claims_table(findings: Findings) -> Table | None:
+    """What became of the claims of the paper; none where the study can test none of them."""
     rows = [
         (claim.statement, claim.source, claim.criterion, found.verdict.value, found.words)
         for claim, found in judge_all(findings)
     ]
+    if not rows:
+        return None
     caption = "The paper's claims, in our words, what we take them to mean, and what these runs say of them."
     return Table("claims", caption, ("claim", "where", "tested as", "verdict", "what we found"), tuple(rows))
