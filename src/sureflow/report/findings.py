@@ -34,9 +34,14 @@ MODEL_NAMES = {
     "pod-gp": "POD-GP",
     "pod-deeponet": "POD-DeepONet",
     "deeponet": "DeepONet",
+    "fno": "FNO",
+    "nbf": "NBF",
+    "neural-process": "Neural process",
     "ensemble": "Ensemble",
     "mve": "MVE",
     "evidential": "Evidential",
+    "dropout": "Dropout",
+    "mixture": "Mixture",
 }
 
 

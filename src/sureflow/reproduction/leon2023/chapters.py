@@ -17,6 +17,8 @@ LABEL_NAMES = {
     "evidential-epistemic": "Evidential (epistemic std)",
     "interpolation-unscaled": "Interpolation, unscaled",
     "deeponet-body-fitted": "DeepONet, body-fitted",
+    "fno-mve": "FNO, MVE",
+    "mve-ensemble": "Ensemble of MVE",
 }
 DOMAIN_NAMES = {"high_mach": "high Mach", "low_mach": "low Mach"}
 
