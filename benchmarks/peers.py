@@ -4,12 +4,19 @@
     python benchmarks/peers.py --paper paper.zarr --family family.zarr --python peers-venv/bin/python -o docs/peers.md
     python benchmarks/peers.py ... --rows rows.json        # keeps every row; the same command goes on where it stopped
 
-Peers learn from the same runs three times. "as they are": parameters in their ranges and fields in their standard deviations.
-"our scaling": the inputs and fields that sureflow's scaling `freestream` gives, in the same units of order one, and
-scaled back before anything is measured. "our similarity": the same fields over the inputs of the scaling `similarity`, for
-the tuned methods. sureflow chooses, fits and calibrates by itself. Errors are mean absolute errors in standard deviations of
-the training runs, over all points of a domain; miscalibration and the share of points in 90 % intervals are in-domain. Times
-are processor seconds on one thread, without imports; a prediction is one whole field.
+The tables compare sureflow's default with EZyRB, SMT, scikit-learn and SciPy, trained and tested on the same runs. There is one
+table for each number of training runs; the sentence below it names the peers with the smallest errors.
+
+Every peer learns from the same runs in up to three ways, given in the column "scaling":
+
+- as they are: parameters normalized by their ranges and fields by their standard deviations;
+- our scaling: the inputs and fields of sureflow's scaling `freestream`, normalized in the same way, and scaled back before
+  anything is measured;
+- our similarity, for the tuned methods: the same fields over the inputs of the scaling `similarity`.
+
+sureflow chooses, fits and calibrates its model by itself. Errors are mean absolute errors in standard deviations of the training
+runs, over all points of a domain. Miscalibration and the share of points in 90 % intervals are in-domain. Times are processor
+seconds on one thread, without imports; a prediction is one whole field.
 """
 
 import argparse
@@ -212,7 +219,7 @@ def table(runs: Runs, study: str, size: int, args: argparse.Namespace, rows: Row
     text = [
         f"## {study.capitalize()} study, {len(task.training)} runs",
         "",
-        "| method | sees | MAE in | MAE out | miscalibration | in 90 % | fit (s) | predict (ms) |",
+        "| method | scaling | MAE in | MAE out | miscalibration | in 90 % | fit (s) | predict (ms) |",
         "|---|---|---:|---:|---:|---:|---:|---:|",
         *(line.row() for line in (mine, *lines)),
         "",
@@ -221,15 +228,15 @@ def table(runs: Runs, study: str, size: int, args: argparse.Namespace, rows: Row
         best, beyond = (_best(lines, name) for name in ("inside", "outside"))
         text += [
             f"The best peer in-domain is {best.method} ({best.seen}), with {best.inside / mine.inside:.2f} times sureflow's "
-            f"error; out-of-domain {beyond.method} ({beyond.seen}), with {beyond.outside / mine.outside:.2f} times.",
+            f"error; out-of-domain, it is {beyond.method} ({beyond.seen}), with {beyond.outside / mine.outside:.2f} times.",
             "",
         ]
     unknown = [method for method in others if method not in {line.method for line in lines}]
-    text += [f"Not measured with so many runs, for want of time: {', '.join(unknown)}.", ""] if unknown else []
+    text += [f"Not measured with this many runs, for lack of time: {', '.join(unknown)}.", ""] if unknown else []
     remarks = dict.fromkeys(
         f"- {line.method} ({line.seen}): {'; '.join(line.remarks)}" for line in (mine, *lines) if line.remarks
     )
-    return text + (["Said by the programs:", "", *remarks, ""] if remarks else [])
+    return text + (["Messages from the programs:", "", *remarks, ""] if remarks else [])
 
 
 def _best(lines: list[Found], name: str) -> Found:
@@ -255,7 +262,7 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable, help="Python of the peers' environment")
     parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
-    text = ["# Peers on the same runs", "", " ".join((__doc__ or "").split("\n\n")[2].split()), ""]
+    text = ["# Peers on the same runs", "", "\n\n".join((__doc__ or "").split("\n\n")[2:]).strip(), ""]
     text += [f"{versions(args.python)}; Python {platform.python_version()}, {platform.machine()}.", "", NOTES, ""]
     rows = Rows(args.rows, closed=args.closed)
     for study in SIZES:
@@ -266,24 +273,24 @@ def main() -> None:
                 write_atomically(args.output, ("\n".join(text).rstrip() + "\n").encode())
 
 
-NOTES = """Made by `benchmarks/peers.py`; this page is its output. What the peers got:
+NOTES = """`benchmarks/peers.py` writes this page. The settings of the peers:
 
-- **scipy-rbf**: `RBFInterpolator` with its default, a thin plate spline. Tuned: the best of linear, thin plate, cubic and
+- **scipy-rbf**: `RBFInterpolator` with its default kernel, a thin plate spline. Tuned: the best of linear, thin plate, cubic and
   quintic by five folds over the training runs.
 - **ezyrb-pod-rbf**: `POD()` of full rank and `RBF()`, which is SciPy's; tuned in the same way.
-- **ezyrb-pod-gpr**: `POD()` and `GPR()` as they come (a kernel of fixed scale, since none is given); tuned: a Matérn 5/2 kernel
-  with a scale for every parameter and noise, two restarts, modes for 0.99999 of the variance and coefficients that are not
-  normalized, since otherwise the last modes make the scales collapse. What it calls `return_variance` is a standard
-  deviation, and is taken as one.
-- **sklearn-pca-gpr**: `PCA` and one `GaussianProcessRegressor` for all components, as it comes. Tuned: components for 0.9999 of
-  the variance, and a process with the same kernel and scales of its own for each of them.
+- **ezyrb-pod-gpr**: `POD()` and `GPR()` with their defaults (a kernel of fixed scale, since none is given). Tuned: a Matérn 5/2
+  kernel with a scale for every parameter and noise, two restarts, and modes for 0.99999 of the variance. The coefficients are not
+  normalized, since otherwise the last modes make the scales collapse. EZyRB's `return_variance` gives a standard deviation, and
+  is used as one.
+- **sklearn-pca-gpr**: `PCA` and one `GaussianProcessRegressor` for all components, with its defaults. Tuned: components for
+  0.9999 of the variance, and for each of them a process with the same kernel and separate scales.
 - **smt-podi**: `PODI` with kriging (`KRG`), modes for 0.9999 of the variance; tuned: `matern52`. PODI refuses RBF.
 
 Not tried: EZyRB's neural networks and autoencoders, SMT's local POD, more restarts, other variables or alignments than
-those of our scalings. Test runs choose nothing within a fit, but the settings of the tuned Gaussian
-processes were mended, in the peers' favor, after their errors on test runs had been seen. A method that needs more than the given
-processor seconds is stopped, and its line stays empty. Seconds are for orientation: they depend on what else the machine does.
-Rows are kept (`--rows`): those of one table may come from several runs of the script."""
+those of our scalings. Within a fit, nothing is chosen on test runs. But the settings of the tuned Gaussian processes were
+corrected, in the peers' favor, after their errors on test runs had been seen. A method that exceeds its limit of processor
+seconds is stopped, and its row stays empty. Times are a rough guide: they depend on what else the machine does. Rows are kept
+(`--rows`), so those of one table may come from several runs of the script."""
 
 
 if __name__ == "__main__":
