@@ -16,6 +16,7 @@ Conditions = Float[np.ndarray, "case parameter"]
 FIELD, QUANTITY = "field", "quantity"
 SURROGATE, MESH = "surrogate", "mesh"
 AT_ONCE = 8  # conditions
+MOST_TIMES = 1000  # beyond it a ratio is of no interest, as at a training run, where the surrogate hardly errs
 
 
 def bar_part_rows(surrogate: Surrogate, runs: Runs, tests: Domains) -> list[Row]:
@@ -92,6 +93,6 @@ def larger_part(rows: Sequence[Row]) -> str:
 
 
 def _times(ratio: float) -> str:
-    if not np.isfinite(ratio):
-        return "all of it"
+    if ratio > MOST_TIMES:
+        return "nearly all of it" if np.isfinite(ratio) else "all of it"
     return f"{ratio:.{0 if ratio >= 10 else 1}f} times the other"

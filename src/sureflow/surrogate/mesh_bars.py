@@ -22,7 +22,8 @@ from sureflow.metrics.grid_convergence import (
 from sureflow.physics.regions import DISTURBED, flow_regions
 from sureflow.surrogate.matching import matched
 from sureflow.surrogate.model import Surrogate
-from sureflow.surrogate.observe import FLOW_FIELDS
+from sureflow.surrogate.observe import FLOW_FIELDS, Observer
+from sureflow.surrogate.space import Space
 from sureflow.uq.mesh_error import WITHIN, MeshError, Seen, fit_mesh_error, local_order
 
 Conditions = Float[np.ndarray, "_ parameter"]
@@ -163,18 +164,15 @@ def _half_rise(pressure: Float[np.ndarray, "nj ni"], free: float) -> Float[np.nd
 
 
 def _quantities(levels: list[Runs], factor: int) -> tuple[tuple[str, ...], Float[np.ndarray, "pair quantity"]]:
-    """Relative standard uncertainties of the numbers that all levels keep.
+    """Relative standard uncertainties of the numbers that all levels tell.
 
     With three meshes by the grid convergence index over its expansion factor (V&V 20), at the mesh of the model; with two by
     the same rule at the order 1. Where the three values oscillate, as shocks do that move about within a cell, there is no limit
     to extrapolate to: the errors of the meshes are then taken as independent and proportional to their cells.
     """
-    kept = [{number.name: column for column, number in enumerate(level.header.numbers)} for level in levels]
-    names = tuple(name for name in kept[0] if all(name in one for one in kept))
-    values = [
-        np.stack([_numbers(level)[:, one[name]] for name in names], axis=1)
-        for level, one in zip(levels, kept, strict=True)
-    ]
+    told = [_told(level) for level in levels]
+    names = tuple(name for name in told[0] if all(name in one for one in told))
+    values = [np.stack([one[name] for name in names], axis=1) for one in told]
     factors = (factor, refinement(levels[2], levels[0])) if len(levels) > 2 else (factor,)
     found = np.zeros(values[0].shape)
     for pair, quantity in np.ndindex(found.shape):
@@ -183,8 +181,20 @@ def _quantities(levels: list[Runs], factor: int) -> tuple[tuple[str, ...], Float
             _whole(fine, ours, coarse[0], *factors) if coarse else float(remaining_error(1.0, factor))
         )
         found[pair, quantity] = SAFETY * abs(error / ours) / EXPANSION if ours else 0.0
-    told = np.asarray(np.isfinite(found).all(axis=0))
-    return tuple(name for name, good in zip(names, told.tolist(), strict=True) if good), found[:, told]
+    known = np.asarray(np.isfinite(found).all(axis=0))
+    return tuple(name for name, good in zip(names, known.tolist(), strict=True) if good), found[:, known]
+
+
+def _told(runs: Runs) -> dict[str, Float[np.ndarray, " case"]]:
+    """What runs say in numbers: those that they keep, and quantities that can be read off their fields."""
+    found = {}
+    observer = Observer.of(runs.header, Space.of(runs))
+    if observer is not None:
+        geometries = [runs.geometry_of(case) for case in range(len(runs))]
+        values = observer(np.asarray(runs.array(), float), runs.parameters, geometries)
+        found = {quantity.name: values[:, column] for column, quantity in enumerate(observer.quantities)}
+    kept = [number.name for number in runs.header.numbers]
+    return found | (dict(zip(kept, np.asarray(runs.numbers, float).T, strict=True)) if kept else {})
 
 
 def _whole(fine: float, ours: float, coarse: float, factor: int, coarse_factor: int) -> float:
@@ -194,11 +204,6 @@ def _whole(fine: float, ours: float, coarse: float, factor: int, coarse_factor: 
         return 1.0 / math.hypot(1.0, 1.0 / factor)
     order = found.order if math.isfinite(found.order) else LOWEST_ORDER
     return float(remaining_error(min(max(order, LOWEST_ORDER), HIGHEST_ORDER), factor))
-
-
-def _numbers(runs: Runs) -> Float[np.ndarray, "case number"]:
-    assert runs.numbers is not None
-    return np.asarray(runs.numbers, float)
 
 
 def _block(runs: Runs, case: int) -> Block:
