@@ -5,7 +5,7 @@ import synthetic
 from campaigns import Inline, crew, fake_solver, tiny
 from sureflow import open_runs
 from sureflow.campaign.predicted import PredictedStarts
-from sureflow.campaign.run import Options, run_campaign, solve_case
+from sureflow.campaign.run import Options, run_campaign, run_levels, solve_case
 from sureflow.data.run_store import RunStore
 from sureflow.errors import Refused, SureflowError
 from sureflow.flow.solve import solve_flow
@@ -69,6 +69,17 @@ def test_a_campaign_takes_the_mesh_of_the_models_runs(starts, tmp_path):
         with pytest.raises(SureflowError, match=rf"another mesh than the model's runs \({difference}\): give it"):
             run_campaign(tmp_path / "b.zarr", other, crew(Inline()), Options(), predicted=starts)
         assert not (tmp_path / "b.zarr").exists()
+
+
+def test_all_levels_of_a_campaign_are_merged_from_the_mesh_of_the_models_runs(starts, tmp_path):
+    """Which was fitted to Mach 18, where the campaign's own would be to Mach 19."""
+    conditions = [{"cases": [[19.0, 39.0]]}, {"level": 1, "cases": [[20.0, 39.0]]}]
+    campaign = tiny(conditions=conditions, mesh=NARROW)
+    solver = fake_solver(campaign)
+    ended = run_levels(tmp_path / "a.zarr", campaign, crew(Inline()), solve=solver, predicted=starts)
+    assert len(ended) == 2
+    for path in ended:
+        assert RunStore.open(path).header.made_by["mesh"]["settings"]["mach"] == 18.0
 
 
 def test_models_of_other_runs_are_refused():

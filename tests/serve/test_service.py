@@ -17,11 +17,15 @@ import pytest
 import xarray
 from starlette.testclient import TestClient
 
+import mesh_pairs
+import sureflow as sf
+import synthetic
 from explore.trained import of_kind, trained
 from sureflow.errors import SureflowError
 from sureflow.serve.gathering import Gathering, Result
 from sureflow.serve.served_model import Limits
 from sureflow.serve.service import create_app
+from sureflow.surrogate.mesh_bars import with_mesh_error
 from sureflow.uq.domain import Trust, Verdict
 
 CONDITION = {"mach": 21.0, "altitude_km": 43.0}
@@ -63,6 +67,28 @@ def test_netcdf(client, wanted):
     with xarray.open_dataset(io.BytesIO(answer.content), engine="h5netcdf") as found:
         assert np.allclose(found["T_std"], wanted["T_std"])
         assert found.attrs["verdict"] == "inside"
+
+
+def test_a_field_is_not_taken_for_a_part_of_another():
+    x, angle = np.linspace(0, 1, 20)[:, None], np.linspace(0, 4, 15)
+    fields = {"u": [np.sin(a + x[:, 0]) for a in angle], "u_x": [np.cos(a + x[:, 0]) for a in angle]}
+    model = sf.fit(sf.Runs.from_arrays({"angle": angle}, x, fields), "interpolation", calibrate=False)
+    with TestClient(create_app({"wave": model})) as client:
+        answer = client.get("/v1/predict", params={"angle": 2.1, "fields": "u_x", "format": "netcdf"})
+    with xarray.open_dataset(io.BytesIO(answer.content), engine="h5netcdf") as found:
+        assert {"u_x", "u_x_std"} <= set(found.data_vars)
+        assert not {"u", "u_std"} & set(found.data_vars)
+
+
+def test_bars_of_quantities_hold_the_error_of_the_mesh():
+    pairs = synthetic.grid()[::2]
+    coarse = mesh_pairs.runs(mesh_pairs.COARSE)
+    model = with_mesh_error(sf.fit(coarse, "interpolation"), coarse, mesh_pairs.runs(mesh_pairs.FINE, pairs))
+    with TestClient(create_app({"shock": model})) as client:
+        told = client.get("/v1/predict", params=CONDITION).json()["quantities"]["stand_off"]
+    own = model.quantities(**CONDITION)
+    assert told["std"] == pytest.approx(own["stand_off_std"].item())
+    assert told["std"] > own["stand_off_std_surrogate"].item()
 
 
 def test_vtk(client):
@@ -122,6 +148,14 @@ def test_bad_bodies(client, body):
         assert answer.json()["error"]
 
 
+@pytest.mark.parametrize("length", ["9" * 5000, "-1", "²", "1000"])
+def test_lengths_that_are_none(client, length):
+    headers = {"Inference-Header-Content-Length": length.encode()}
+    answer = client.post("/v2/models/shock/infer", content=b"{}", headers=headers)
+    assert answer.status_code == 422
+    assert "how many bytes of the body are JSON" in answer.json()["error"]
+
+
 def test_limits():
     app = create_app({"shock": trained("interpolation")}, limits=Limits(body_bytes=2000, conditions=3))
     with TestClient(app) as client:
@@ -147,7 +181,9 @@ def test_verdicts_without_predictions(client):
 
 
 def test_proposals(client):
-    conditions = client.get("/v1/proposals", params={"count": 2}).json()["conditions"]
+    found = client.get("/v1/proposals", params={"count": 2}).json()
+    assert found["criterion"] == "integrated-bar"
+    conditions = found["conditions"]
     assert len(conditions) == 2
     assert 10 <= conditions[0]["mach"] <= 30
 

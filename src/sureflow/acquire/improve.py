@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from sureflow.acquire.criteria import CRITERIA, Criterion
@@ -75,6 +76,7 @@ class Round:
     mean_bar: float
     largest_bar: float
     model: str
+    criterion: str = ""  # by which was proposed
     proposed: list[list[float]] = field(default_factory=list)
     levels: list[int] = field(default_factory=list)  # of what is proposed, where the mesh is chosen as well
     ended: str = ""
@@ -116,6 +118,11 @@ def _look(store: Path, folder: Path, goal: Goal, seconds: float) -> Round:
     save(surrogate, folder / MODEL, overwrite=True)
     region = region_of(surrogate.header, surrogate.domain.parameters.copy(), goal.region)
     bars = aggregated_bars(surrogate, region.draw(LOOKED_AT, goal.seed + 2), goal.of)
+    if not np.isfinite(bars).all():
+        raise SureflowError(
+            f"{goal.of} cannot be told at {int(np.isnan(bars).sum())} of {len(bars)} conditions in the region of use: choose "
+            "another number or a smaller region"
+        )
     spent = _spent(store)
     found = Round(len(runs), spent, seconds, float(bars.mean()), float(bars.max()), surrogate.model_name)
     return _decided(found, goal, store, surrogate, region)
@@ -151,7 +158,8 @@ def _decided(found: Round, goal: Goal, store: Path, surrogate: Surrogate, region
         seed=goal.seed,
     )
     proposed = proposal.table[list(surrogate.parameter_names)].to_numpy(float).tolist()
-    return replace(found, proposed=proposed, levels=proposal.table[LEVEL].tolist() if goal.levels else [])
+    levels = proposal.table[LEVEL].tolist() if goal.levels else []
+    return replace(found, criterion=proposal.criterion.name, proposed=proposed, levels=levels)
 
 
 def read_rounds(folder: Path) -> list[Round]:

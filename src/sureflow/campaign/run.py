@@ -194,6 +194,8 @@ def run_levels(
         raise SureflowError(
             f"{path} does not exist, and the campaign has no conditions on its finest mesh: give some with level 0"
         )
+    if predicted is not None:
+        campaign = predicted.on_own_mesh(campaign)  # before its cells are merged, so that all levels are nested
     options, ended = options or Options(), {}
     for level in campaign.levels:
         place = level_path(path, level)

@@ -13,6 +13,7 @@ from sureflow.cli.remarks import begin
 from sureflow.errors import Exists, SureflowError
 
 if TYPE_CHECKING:
+    from sureflow.campaign.predicted import PredictedStarts
     from sureflow.flow.solution import FlowSolution
 
 
@@ -55,7 +56,7 @@ def solve(
     """
     given: dict[str, Any] = {"cells": parse_cells(cells), "wall": wall, "wall_temperature": wall_temperature}
     given["wall_spacing"] = wall_spacing
-    if with_mesh_error:
+    if with_mesh_error and start_from is None:
         from sureflow.evaluate.mesh_study import require_mergeable
 
         require_mergeable(given["cells"])
@@ -72,8 +73,9 @@ def solve(
     write_export = None if export is None else writer(export, overwrite=overwrite)
     if folder:
         refuse_to_overwrite(folder, overwrite=overwrite)
-    solution = follow(mach, altitude, given, start_from, quiet=as_json)
-    told = mesh_error(solution) if with_mesh_error else None
+    starts = None if start_from is None else load_model(start_from, with_mesh_error=with_mesh_error)
+    solution = follow(mach, altitude, given, starts, quiet=as_json)
+    told = mesh_error(solution, starts) if with_mesh_error else None
     if as_json:
         print(summary_text(solution, told))
     if folder:
@@ -87,8 +89,20 @@ def solve(
         raise typer.Exit(1)
 
 
+def load_model(folder: Path, *, with_mesh_error: bool) -> "PredictedStarts":
+    """The model whose predictions the solver starts from, and whose mesh it takes."""
+    from sureflow.campaign.predicted import load_starts
+    from sureflow.evaluate.mesh_study import require_mergeable
+
+    starts = load_starts(folder)
+    if with_mesh_error:
+        nj, ni = starts.mesh.shape
+        require_mergeable((ni, nj))
+    return starts
+
+
 def follow(
-    mach: float, altitude_km: float, given: dict[str, Any], start_from: Path | None, *, quiet: bool
+    mach: float, altitude_km: float, given: dict[str, Any], starts: "PredictedStarts | None", *, quiet: bool
 ) -> "FlowSolution":
     """Compute the run, with a progress bar that follows the residual."""
     from sureflow.cli.console import Bar
@@ -96,12 +110,11 @@ def follow(
     from sureflow.flow.steer import Progress, Report
 
     def run(progress: Report | None) -> "FlowSolution":
-        if start_from is None:
+        if starts is None:
             return solve(mach, altitude_km, **given, progress=progress)
-        from sureflow.campaign.predicted import load_starts
         from sureflow.physics.free_stream import FlightCondition
 
-        return load_starts(start_from).solve(FlightCondition(mach, altitude_km), progress)
+        return starts.solve(FlightCondition(mach, altitude_km), progress)
 
     if quiet:
         return run(None)
@@ -113,12 +126,18 @@ def follow(
         return run(show)
 
 
-def mesh_error(solution: "FlowSolution") -> dict[str, Any]:
-    """What two coarser meshes tell of the error of this one."""
+def mesh_error(solution: "FlowSolution", starts: "PredictedStarts | None") -> dict[str, Any] | None:
+    """What two coarser meshes tell of the error of this one; where they cannot, the solution stands without it."""
     from sureflow.evaluate.mesh_study import study_mesh
 
+    if solution.convergence.status != "converged":
+        return None
     begin("solving on two coarser meshes")
-    return study_mesh(solution).summary()
+    try:
+        return study_mesh(solution, None if starts is None else starts.settings).summary()
+    except SureflowError as error:
+        say(f"the error of the mesh is not known: {error}")
+        return None
 
 
 def print_mesh_error(told: dict[str, Any] | None) -> None:
@@ -127,7 +146,7 @@ def print_mesh_error(told: dict[str, Any] | None) -> None:
 
     if told is None:
         return
-    order = "" if len(told["meshes"]) > 2 else ", at order 1 since coarser cells do not hold the shock"
+    order = "" if len(told["meshes"]) > 2 else ", at order 1, since the run on coarser cells did not converge"
     out.print(
         f"error of the mesh, from {', '.join(told['meshes'])} cells{order} (one standard uncertainty, ASME V&V 20):"
     )

@@ -20,7 +20,7 @@ from sureflow.runtime import double_precision_of_gases
 from sureflow.validation import plain, settings
 
 # What a prediction adds to the name of a field, and the other names in it.
-ADDED = ("_std", "_interval90", "_band90")
+ADDED = ("_std", "_interval90", "_band90", "_lower90", "_upper90")
 RESERVED = frozenset(
     {
         "case",

@@ -9,6 +9,7 @@ from fastapi import HTTPException
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from sureflow.data.header import ADDED
 from sureflow.errors import SureflowError
 from sureflow.serve import protocol
 from sureflow.serve.formats import MEDIA, binary_body, file_body, json_body
@@ -104,16 +105,15 @@ class Service:
         else:
             dataset = await served.at_points(given.parameters, given.points, extrapolate=given.extrapolate)
         others = [name for name in served.surrogate.names if name not in names]
-        endings = ("", "_std", "_interval90", "_band90")
-        dropped = [v for v in dataset.data_vars for name in others if v == name or str(v).startswith(f"{name}_")]
-        kept = dataset.drop_vars(dropped)
+        parts = tuple(name + ending for name in others for ending in ADDED)
+        kept = dataset.drop_vars([v for v in map(str, dataset.data_vars) if v in others or v.startswith(parts)])
         if format_ in ("netcdf", "vtk"):
             content = await served.aside(file_body, kept, served.surrogate, format_)
             return Response(content, media_type=MEDIA[format_])
         arrays = {
             f"{name}{end}": np.ascontiguousarray(kept[f"{name}{end}"])
             for name in names
-            for end in endings
+            for end in protocol.SUFFIXES
             if f"{name}{end}" in kept
         }
         header = {"model": served.name, "parameters": given.parameters, **_attributes(dataset)}

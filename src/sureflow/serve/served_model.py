@@ -14,6 +14,7 @@ from sureflow.runtime import one_blas_thread
 from sureflow.serve.gathering import Gathering, Result
 from sureflow.surrogate.both_ways import both_ways
 from sureflow.surrogate.labelled import labelled_arrays, prediction_arrays, worth
+from sureflow.surrogate.mesh_bars import mesh_quantity_std
 from sureflow.surrogate.model import Answer, Surrogate, refusal
 from sureflow.uq.domain import Trust
 
@@ -174,4 +175,7 @@ class ServedModel:
             return None
         values, std, _ = both_ways(self.surrogate, conditions, answer)
         assert values is not None
-        return list(zip(values, np.full_like(values, np.nan) if std is None else std, strict=True))
+        if std is None:
+            return list(zip(values, np.full_like(values, np.nan), strict=True))
+        mesh = mesh_quantity_std(self.surrogate, conditions, [quantity.name for quantity in observer.quantities])
+        return list(zip(values, np.hypot(std, np.nan_to_num(mesh * np.abs(values))), strict=True))

@@ -159,9 +159,8 @@ def _add_plain(app: FastAPI, service: Service) -> None:
         """The conditions of the runs that would teach the model most."""
         served = service.model(model)
         found = await served.aside(partial(propose, served.surrogate, count=count))
-        return Response(
-            json_body({"model": served.name, "conditions": found.to_dict("records")}), media_type=MEDIA["json"]
-        )
+        told = {"model": served.name, "criterion": found.attrs["criterion"], "conditions": found.to_dict("records")}
+        return Response(json_body(told), media_type=MEDIA["json"])
 
 
 def _add_pages(app: FastAPI, service: Service) -> None:

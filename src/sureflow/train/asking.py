@@ -119,11 +119,11 @@ def _means(
 
 
 def _each_condition(function: Any, coordinates: Array, parameters: Array, at_once: int) -> Any:
-    """`function` of coordinates and parameters at some conditions after the others; all share the coordinates, or none."""
-    size = min(at_once, len(parameters))
+    """`function` of coordinates and parameters at every condition, in batches where all share the coordinates."""
     if coordinates.ndim == 2:
+        size = min(at_once, len(parameters)) if at_once > 1 else None
         return jax.lax.map(lambda psi: function(coordinates, psi), parameters, batch_size=size)
-    return jax.lax.map(lambda both: function(*both), (coordinates, parameters), batch_size=size)
+    return jax.lax.map(lambda both: function(*both), (coordinates, parameters))
 
 
 def _predictive(raw: Raw, recipe: Recipe) -> Predictive:

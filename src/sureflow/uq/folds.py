@@ -231,9 +231,10 @@ class _Errors:
                 own = ([self.runs.geometry_of(run)],) if self.runs.is_moving else ()
                 self.observed[run] = observe(truth[row : row + 1], conditions[row : row + 1], *own)[0]
         predicted, true = observe(mean, conditions), np.stack([self.observed[run] for run in runs.tolist()])
+        size = sizes_of(observe, predicted)
         with np.errstate(divide="ignore", invalid="ignore"):
-            relative = (predicted - true) / sizes_of(observe, predicted)
-        return np.where(np.isfinite(predicted) & (predicted != 0), relative, 1.0)
+            relative = (predicted - true) / size
+        return np.where(np.isfinite(predicted) & (size > 0), relative, 1.0)
 
 
 def sizes_of(observe: Observe, predicted: Float[np.ndarray, "case quantity"]) -> Float[np.ndarray, "case quantity"]:

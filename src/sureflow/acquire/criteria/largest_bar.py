@@ -34,7 +34,8 @@ class LargestBar(Criterion):
     of: str = MEAN
 
     def begin(self, task: Task) -> "BarGains":
-        return BarGains(task, aggregated_bars(task.model, task.candidates[:MOST_FIELDS], self.of))
+        bars = aggregated_bars(task.model, task.candidates[:MOST_FIELDS], self.of)
+        return BarGains(task, np.nan_to_num(bars))
 
 
 class BarGains(Gains):
@@ -75,7 +76,7 @@ class BarGains(Gains):
 
 
 def aggregated_bars(model: Surrogate, conditions: Conditions, of: str = MEAN) -> Float[np.ndarray, " case"]:
-    """One number a condition, from the standard deviations of the prediction there."""
+    """One number a condition, from the standard deviations of the prediction there; NaN where a quantity is not told."""
     observer = model.observer
     read_off = [] if observer is None else [quantity.name for quantity in observer.quantities]
     learned = [] if model.numbers is None else [name for name in model.numbers.facts() if name not in read_off]
@@ -99,7 +100,9 @@ def _of_quantity(model: Surrogate, conditions: Conditions, name: str) -> Float[n
         value, std = values[:, column], bars[:, column]
     else:
         raise SureflowError(_without_bars(model))
-    return np.nan_to_num(std / np.abs(value))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = std / np.abs(value)
+    return np.where(np.isfinite(relative), relative, np.nan)
 
 
 def _of_fields(model: Surrogate, conditions: Conditions, of: str) -> Float[np.ndarray, " case"]:
