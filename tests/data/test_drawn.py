@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sureflow as sf
-from sureflow.data.drawn import drawn_ranges
+from sureflow.data.drawn import drawn_ranges, estimated_ranges
 from sureflow.data.runs import Runs
 from sureflow.data.splits import CampaignParts
 from sureflow.data.store import add_runs
@@ -37,7 +37,50 @@ def test_a_condition_between_the_runs_and_the_ends_of_their_ranges_is_inside_and
     assert beyond_runs < 10.0
     asked = [(beyond_runs, 0.1), (10.0, 0.1), (10.01, 0.1), (5.0, 0.0099)]
     assert verdicts(runs, *asked) == ["inside", "inside", "extrapolated", "extrapolated"]
-    assert verdicts(drawn(drawn_from=None), *asked)[:2] == ["extrapolated", "extrapolated"]
+
+
+def test_ranges_that_nobody_told_are_estimated_and_the_verdict_says_so():
+    runs = drawn(drawn_from=None)
+    ends = estimated_ranges(runs.header, runs.parameters)
+    low, high = ends["angle"]
+    share = (4 / (0.05 * 41)) ** (1 / 39) - 1
+    assert high == pytest.approx(runs.parameters[:, 0].max() + share * np.ptp(runs.parameters[:, 0]))
+    assert low >= 0.0  # as all runs are
+    assert np.log(ends["size"][0] / runs.parameters[:, 1].min()) == pytest.approx(
+        -share * np.ptp(np.log(runs.parameters[:, 1]))
+    )
+    surrogate = sf.fit(runs, model="interpolation", calibrate=False)
+    asked = np.array([[runs.parameters[:, 0].max() + 1e-3, 0.1], [high + 1e-3, 0.1]])
+    inside, beyond = surrogate.place(asked, extrapolate=True).verdicts
+    assert inside.trust == "inside"
+    assert f"but within {low:g}..{high:g}, the range estimated from them" in inside.reason
+    assert beyond.trust == "extrapolated"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.linspace(0.0, 1.0, 12) ** 1.0 / 7.0,
+        np.geomspace(1.0, 7.0, 12),
+        [0.0, 2.0, 5.0, 10.0, 15.0, 17.5, 20.0],
+        np.repeat(np.random.default_rng(0).uniform(size=4), 3),
+    ],
+    ids=["even", "geometric", "round", "repeated"],
+)
+def test_values_that_somebody_chose_are_the_ends(values):
+    x = np.linspace(0, 1, 5)[:, None]
+    runs = Runs.from_arrays(
+        {"a": np.asarray(values)},
+        x,
+        {"p": np.sin(np.asarray(values)[:, None] + x[:, 0])},
+        logarithmic=["a"] if np.min(values) > 0 else [],
+    )
+    assert estimated_ranges(runs.header, runs.parameters) == {}
+
+
+def test_a_declared_range_is_not_estimated():
+    runs = drawn(drawn_from=None, ranges={"angle": (-1.0, 12.0)})
+    assert [*estimated_ranges(runs.header, runs.parameters)] == ["size"]
 
 
 def test_nothing_is_refused_beyond_the_ranges_that_runs_were_drawn_from():

@@ -107,8 +107,8 @@ def predict(
 
 def spoken(verdict: str) -> str:
     """The verdict in words for the user."""
-    if verdict == "inside":
-        return "inside the training domain"
+    if verdict.startswith("inside"):
+        return verdict.replace("inside", "inside the training domain", 1)
     return verdict.replace("refused:", "answered only because of --extrapolate:")
 
 

@@ -18,6 +18,12 @@ PART = "part"  # the number of a run that tells which named part of its campaign
 HARDLY_EVER = 1000
 # Few samples may stay far away by chance, but what is farther than this share of the range from all of them is not inside it.
 FARTHEST = 0.25
+# Where ranges are estimated: the share of conditions, drawn as the runs were, that may lie outside of one or more of them.
+OUTSIDE = 0.05
+# Values of so few digits were chosen, and not drawn.
+DIGITS = 4
+# Steps that differ by less than this share of the range are even.
+EVEN = 1e-6
 
 Conditions = Float[np.ndarray, "case parameter"]
 
@@ -59,6 +65,44 @@ def drawn_ranges(header: "Header", parameters: Conditions) -> dict[str, tuple[fl
         low, high = np.where(counts, ends, reached).tolist()
         found[parameter.name] = (min(low, float(reached[0])), max(high, float(reached[1])))
     return found
+
+
+def estimated_ranges(header: "Header", parameters: Conditions) -> dict[str, tuple[float, float]]:
+    """Ranges that runs seem to be drawn from, by parameter; not of those whose values look chosen, or whose range is known.
+
+    A further value out of a uniform distribution lies below n others, by more than a share c of what they span, with the
+    probability (1 + c)^(1 - n) / (n + 1), since all steps between values in order have the same distribution. Ends are moved
+    outward by the c with which `OUTSIDE` of all conditions lie beyond one of the 2 p ends: not at all for many runs in few
+    parameters, farther for few in many.
+    """
+    known = {name for one in header.drawn_from for name in one.ranges} | {*header.declared}
+    columns = {
+        parameter.name: (np.log, np.exp) if parameter.scale == "log" else (np.asarray, np.asarray)
+        for parameter, values in zip(header.parameters, parameters.T, strict=True)
+        if parameter.name not in known and _looks_drawn(values, logarithmic=parameter.scale == "log")
+    }
+    n_runs = len(parameters)
+    share = (2 * len(columns) / (OUTSIDE * (n_runs + 1))) ** (1.0 / max(n_runs - 1, 1)) - 1.0
+    found = {}
+    for name, (see, back) in columns.items():
+        values = see(parameters[:, header.parameter_names.index(name)])
+        out = min(max(share, 0.0), FARTHEST) * np.ptp(values)
+        low, high = float(back(values.min() - out)), float(back(values.max() + out))
+        # What has one sign in all runs may have no meaning beyond zero.
+        found[name] = (
+            max(low, 0.0) if back(values.min()) >= 0 else low,
+            min(high, 0.0) if back(values.max()) <= 0 else high,
+        )
+    return found
+
+
+def _looks_drawn(values: Float[np.ndarray, " case"], *, logarithmic: bool) -> bool:
+    """Whether values may be a random sample: none repeats, as in grids, their steps differ, and not all are round numbers."""
+    for seen in (values, np.log(values)) if logarithmic else (values,):
+        steps = np.diff(np.sort(seen))
+        if len(values) < 3 or steps.min() <= 0 or np.ptp(steps) <= EVEN * steps.sum():
+            return False
+    return any(float(f"{value:.{DIGITS}g}") != value for value in values.tolist())
 
 
 def of_parts(header: "Header", numbers: Float[np.ndarray, "case number"] | None) -> "Header":

@@ -278,6 +278,7 @@ def _domain(domain: TrainingDomain) -> dict[str, Any]:
         "names": domain.names,
         "ranges": np.stack(domain.ranges, axis=1).tolist(),
         "runs": np.stack([domain.lower, domain.upper], axis=1).tolist(),
+        "estimated": [*domain.estimated],
         "width": domain.width.tolist(),
         "limits": limits,
         "reach": domain.reach,

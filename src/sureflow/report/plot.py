@@ -105,7 +105,9 @@ def _title(dataset: "xarray.Dataset") -> str:
         for name, value in parameters.items()
     )
     verdict = dataset.attrs.get("verdict", "")
-    return ": ".join(filter(None, (condition, "inside the training domain" if verdict == "inside" else verdict)))
+    return ": ".join(
+        filter(None, (condition, "inside the training domain" if verdict.startswith("inside") else verdict))
+    )
 
 
 def _half_width(dataset: "xarray.Dataset", name: str) -> np.ndarray:

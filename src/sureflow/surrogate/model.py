@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from sureflow.data.drawn import drawn_ranges
+from sureflow.data.drawn import drawn_ranges, estimated_ranges
 from sureflow.data.header import Header
 from sureflow.data.locate import require_points
 from sureflow.data.meshes import Points
@@ -438,9 +438,13 @@ def refusal(verdict: Verdict) -> Refused:
 
 def domain_of(header: Header, parameters: Conditions) -> TrainingDomain:
     """The domain of training runs with these parameters."""
-    drawn = drawn_ranges(header, parameters)
     return TrainingDomain(
-        header.parameter_names, parameters, limits=header.limits, declared=header.declared, drawn=drawn
+        header.parameter_names,
+        parameters,
+        limits=header.limits,
+        declared=header.declared,
+        drawn=drawn_ranges(header, parameters),
+        estimated=estimated_ranges(header, parameters),
     )
 
 

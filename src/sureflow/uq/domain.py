@@ -73,8 +73,8 @@ class TrainingDomain:
     Distances are in widths of the ranges of the runs, parameter by parameter. `reach` is the distance beyond which a condition
     is refused; calibration sets it to twice the farthest distance at which runs were left out, if that is less. `declared` are
     the ranges in which a condition may lie inside although no run reaches as far, and so are those that the runs were `drawn`
-    from. `limits` are those of the header of the runs, beyond which nothing is answered. Neither limits nor declared ranges
-    count for a parameter whose training runs lie outside of them.
+    from, or those `estimated` where neither is known. `limits` are those of the header of the runs, beyond which nothing is
+    answered. Neither limits nor declared ranges count for a parameter whose training runs lie outside of them.
     """
 
     names: tuple[str, ...]
@@ -83,6 +83,7 @@ class TrainingDomain:
     limits: Ranges = field(default_factory=dict)
     declared: Ranges = field(default_factory=dict)
     drawn: Ranges = field(default_factory=dict)
+    estimated: Ranges = field(default_factory=dict)
     novelty: Callable[[Conditions], Novelty] = _nothing_new
     usual: float = math.inf  # the novelty of held-out runs that hardly any of them exceeded
 
@@ -102,12 +103,12 @@ class TrainingDomain:
     @cached_property
     def ranges(self) -> tuple[Condition, Condition]:
         """Lower and upper ends of the ranges: where the runs vary, declared ones that they keep to, else those that they were
-        drawn from, else their own.
+        drawn from or seem to be drawn from, else their own.
         """
         lower, upper = self.lower.copy(), self.upper.copy()
         for column in np.flatnonzero(lower < upper):
             name, own = self.names[column], (lower[column], upper[column])
-            low, high = self.drawn.get(name, own)
+            low, high = self.drawn.get(name, self.estimated.get(name, own))
             lower[column], upper[column] = min(low, own[0]), max(high, own[1])
             low, high = self.declared.get(name, (-np.inf, np.inf))
             if low <= own[0] and own[1] <= high:
@@ -141,7 +142,7 @@ class TrainingDomain:
         if unanswerable:
             return Verdict(Trust.REFUSED, distance, unanswerable)
         if distance == 0.0 and novelty <= self.usual:
-            return Verdict(Trust.INSIDE, 0.0)
+            return Verdict(Trust.INSIDE, 0.0, self._by_estimate(condition))
         where = f"{self._where(condition, novelty)}; {self._nearest(condition)}"
         if distance > self.reach:
             too_far = (
@@ -199,6 +200,17 @@ class TrainingDomain:
         return "; ".join(beyond) or (
             f"every parameter is in its range, but this combination is {novelty / self.usual:.2g} times as new to the model "
             f"as {1 - MORE_NOVEL:.0%} of its training runs were when they were left out"
+        )
+
+    def _by_estimate(self, condition: Condition) -> str:
+        """Which parameters lie beyond the runs, in ranges that are estimated from them alone."""
+        lower, upper = self.ranges
+        rows = zip(self.names, condition, self.lower, self.upper, lower, upper, strict=True)
+        return "; ".join(
+            f"{name}={value:g} is beyond the runs, {first:g}..{last:g}, but within {low:g}..{high:g}, the range estimated "
+            "from them"
+            for name, value, first, last, low, high in rows
+            if name in self.estimated and not first <= value <= last
         )
 
     def _nearest(self, condition: Condition) -> str:

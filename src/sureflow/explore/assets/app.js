@@ -355,7 +355,7 @@ class Explorer {
 
   showVerdict() {
     const answer = this.answers[this.state.active && this.answers[1] ? 1 : 0], { trust, text } = answer.verdict, box = $("verdict");
-    const words = trust === "inside" ? "inside the training domain" : text;
+    const words = trust === "inside" ? text.replace("inside", "inside the training domain") : text;
     if (box.textContent !== words) box.textContent = words;
     box.className = trust;
   }

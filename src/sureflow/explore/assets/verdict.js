@@ -5,7 +5,7 @@ function judged(domain, at, novelty) {
   if (refused) return { trust: "refused", text: `refused: ${refused}` };
   const excess = at.map((value, k) => Math.max(0, domain.ranges[k][0] - value, value - domain.ranges[k][1]) / domain.width[k]);
   const distance = Math.hypot(...excess), usual = domain.usual ?? Infinity;
-  if (distance === 0 && novelty <= usual) return { trust: "inside", text: "inside" };
+  if (distance === 0 && novelty <= usual) return { trust: "inside", text: ["inside", ...byEstimate(domain, at)].join(": ") };
   const outside = domain.names.flatMap((name, k) => (excess[k] > 0 ?
     [`${name}=${general(at[k])} is outside ${general(domain.ranges[k][0])}..${general(domain.ranges[k][1])} by ${percent(excess[k])} of the range of the runs`] : []));
   const where = outside.join("; ") || `every parameter is in its range, but this combination is ${general(novelty / usual, 2)} times as new to the model ` +
@@ -13,6 +13,16 @@ function judged(domain, at, novelty) {
   const text = `${where}; ${nearestRun(domain, at)}`;
   if (distance <= domain.reach) return { trust: "extrapolated", text: `extrapolated: ${text}` };
   return { trust: "refused", text: `refused: ${text}; a distance of ${percent(distance)} is more than the ${percent(domain.reach)} up to which bars are known` };
+}
+
+// Which parameters lie beyond the runs, in ranges that are estimated from them alone; one sentence, or nothing.
+function byEstimate(domain, at) {
+  const found = domain.names.flatMap((name, k) => {
+    const [first, last] = domain.runs[k].map((end) => general(end)), [low, high] = domain.ranges[k].map((end) => general(end));
+    const beyond = domain.estimated.includes(name) && (at[k] < domain.runs[k][0] || at[k] > domain.runs[k][1]);
+    return beyond ? [`${name}=${general(at[k])} is beyond the runs, ${first}..${last}, but within ${low}..${high}, the range estimated from them`] : [];
+  });
+  return found.length ? [found.join("; ")] : [];
 }
 
 // Why no model of the runs can answer, or nothing.
