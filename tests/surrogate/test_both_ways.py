@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import synthetic
-from sureflow.surrogate.both_ways import both_ways
+from sureflow.surrogate.both_ways import TESTED_BY, both_ways, wall_both_ways
 from sureflow.surrogate.fit import fit
+from sureflow.surrogate.observe import ALONG_BODY
+from sureflow.surrogate.wall_bars import sizes_along_wall
 
 AT = np.array([[21.0, 47.0], [17.0, 33.0]])
 
@@ -54,3 +56,23 @@ def test_numbers_alone_stay(model):
     alone = replace(model, calibration=None)
     told = both_ways(alone, AT)
     assert {*told.numbers} == {*model.numbers.facts()}
+
+
+@pytest.mark.parametrize("apart", [-0.5, 0.0, 0.2])
+def test_bars_along_the_wall_account_for_what_its_numbers_are_off_by(model, apart):
+    off, answer = shifted(model, apart), model.answer(AT)
+    values, own = model.along_wall(model.observer, answer)
+    found, std = wall_both_ways(off, model.observer, answer)
+    np.testing.assert_array_equal(found, values)
+    assert (std >= own).all()
+    read, numbers = model.observer(np.asarray(answer.raw.mean), AT), off.numbers(off.number_space, AT)
+    names = [quantity.name for quantity in model.observer.quantities]
+    for row, distribution in enumerate(ALONG_BODY):
+        name = TESTED_BY[distribution]
+        if name in names and name in numbers:
+            number, bar = numbers[name]
+            difference = np.abs(read[:, names.index(name)] - number) / np.abs(read[:, names.index(name)])
+            reach = np.hypot(
+                std[:, row] / sizes_along_wall(values)[:, row], (bar / np.abs(read[:, names.index(name)]))[:, None]
+            )
+            assert (reach >= difference[:, None] * (1 - 1e-12)).all()

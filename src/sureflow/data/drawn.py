@@ -20,6 +20,8 @@ HARDLY_EVER = 1000
 FARTHEST = 0.25
 # Where ranges are estimated: the share of conditions, drawn as the runs were, that may lie outside of one or more of them.
 OUTSIDE = 0.05
+# By how much of what the runs span an end is moved outward at most.
+FARTHEST_ESTIMATE = 0.15
 # Values of so few digits were chosen, and not drawn.
 DIGITS = 4
 # Steps that differ by less than this share of the range are even.
@@ -86,7 +88,7 @@ def estimated_ranges(header: "Header", parameters: Conditions) -> dict[str, tupl
     found = {}
     for name, (see, back) in columns.items():
         values = see(parameters[:, header.parameter_names.index(name)])
-        out = min(max(share, 0.0), FARTHEST) * np.ptp(values)
+        out = min(max(share, 0.0), FARTHEST_ESTIMATE) * np.ptp(values)
         low, high = float(back(values.min() - out)), float(back(values.max() + out))
         # What has one sign in all runs may have no meaning beyond zero.
         found[name] = (

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 
 from sureflow.data.runs import Runs
 from sureflow.evaluate.summary import Row
-from sureflow.surrogate.both_ways import both_ways
+from sureflow.surrogate.both_ways import both_ways, wall_both_ways
 from sureflow.surrogate.model import Answer, Surrogate
 from sureflow.surrogate.observe import ALONG_BODY, Observer
 from sureflow.uq.domain import Trust
@@ -72,7 +72,7 @@ def _wall_rows(
     """The same of what acts along the wall: errors relative to the mean along the body, and the share of faces within bars."""
     calibrated = surrogate.calibration is not None and surrogate.calibration.wall is not None
     values = observer.along_body(np.asarray(answer.predictive.mean), runs.parameters[tested])
-    std = surrogate.along_wall(observer, answer)[1] if calibrated else None
+    std = wall_both_ways(surrogate, observer, answer)[1] if calibrated else None
     truth = np.concatenate(
         [
             observer.along_body(

@@ -97,7 +97,7 @@ def body_aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     if stations > shape[1]:
         at = told.lines.pick(*range(len(ALONG))).stations(frame.usual[: len(ALONG)], shape[1], stations)
         shock = shock.between(at)
-    nodes = told.lines.body_nodes(shock, shape[0])
+    nodes = told.lines.body_nodes(shock, shape[0], float(frame.held[0]))
     own, powers = _regional(fitted, inputs)
     pressure, share = n_variables, n_variables + 1
     values = _where_needed(

@@ -63,7 +63,8 @@ def spread_nearby(fitted: Any, inputs: Value, kernel: str) -> Value:
     """Root mean square of what was missed at the runs nearby, over the power function (`models.kernels.nearby`)."""
     n_runs, n_varying = fitted.nodes.shape
     away, _ = terms_of(fitted, inputs, kernel)
-    nearest, width = away.smallest(), away.smallest(min(2 * (n_varying + 1), n_runs) - 1)
+    share = float(np.squeeze(getattr(fitted, "width", 1.0)))
+    nearest, width = away.smallest(), away.smallest(min(2 * (n_varying + 1), n_runs) - 1) * share
     shares = ((nearest**2 - away**2) / (width**2) * 0.5).exponential()
     return (shares / shares.sum()).rows(np.asarray(fitted.residuals, float) ** 2, Kind.POSITIVE).root()
 

@@ -142,8 +142,8 @@ def _frame_nodes(landmarks: Small, shock: Small, n_rows: int, **constants: float
     return np.stack([frame_nodes(*pair, n_rows).ravel() for pair in zip(landmarks, shock, strict=True)])
 
 
-def _body_nodes(told: Small, shock: Small, n_rows: int, **constants: object) -> Small:
-    return np.stack([body_nodes(*pair, n_rows).ravel() for pair in zip(told, shock, strict=True)])
+def _body_nodes(told: Small, shock: Small, n_rows: int, held: float, **constants: object) -> Small:
+    return np.stack([body_nodes(*pair, n_rows, held).ravel() for pair in zip(told, shock, strict=True)])
 
 
 def _stations(told: Small, usual: np.ndarray, lines: int, stations: int) -> Small:

@@ -24,7 +24,7 @@ from sureflow.data.wall_layer import ALONG, LANDMARKS, LEAST_TURN
 from sureflow.data.wall_layer import FREE as WALL_FREE
 from sureflow.explore.operations import OPERATIONS, Small, of_one_kind
 from sureflow.explore.packing import Coded, Keeping, Kind, Rows, coded
-from sureflow.models.body_frame import BETWEEN, END, FREE
+from sureflow.models.body_frame import BETWEEN, END, FREE, LEAST_SHARE
 from sureflow.models.shock_frame import LEAST_GAP
 
 Numbers = Float[np.ndarray, "..."]
@@ -245,9 +245,10 @@ class Value:
         """Of landmarks and shocks of lines: the nodes of maps from a frame to a mesh, line by line (`models.shock_frame`)."""
         return self.program.add("frame_nodes", self, shock, n_rows=n_rows, gap=LEAST_GAP)
 
-    def body_nodes(self, shock: "Value", n_rows: int) -> "Value":
+    def body_nodes(self, shock: "Value", n_rows: int, held: float) -> "Value":
         """Of what is told of lines, and their shocks: the same as `models.body_frame` has them."""
         settings = {"landmarks": LANDMARKS, "between": BETWEEN, "free": FREE, "end": END, "first": len(ALONG)}
+        settings |= {"held": held, "least": LEAST_SHARE}
         return self.program.add("body_nodes", self, shock, n_rows=n_rows, gap=LEAST_GAP, **settings)
 
     def stations(self, usual: Float[np.ndarray, " place"], lines: int, stations: int) -> "Value":

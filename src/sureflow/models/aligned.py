@@ -31,7 +31,16 @@ from sureflow.predictive import EPISTEMIC, Predictive
 from sureflow.runtime import one_blas_thread
 
 WARP = "warp."  # before the names of its arrays
-OWN = ("nodes", "scales", "mixture", "inverse", "residuals", "regional", "regional_inverse")  # names of the others
+OWN = (
+    "nodes",
+    "scales",
+    "mixture",
+    "inverse",
+    "residuals",
+    "regional",
+    "regional_inverse",
+    "width",
+)  # names of the others
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,7 @@ class Aligned(FittedModel):
     residuals: Float[np.ndarray, "run variable point"]  # e_k sqrt((A^-1)_kk), in float32
     regional: Float[np.ndarray, "region varying varying"]  # mixtures of the nodes in the regions of the warp
     regional_inverse: Float[np.ndarray, "region row row"]
+    width: Float[np.ndarray, " one"]  # of the neighborhood of a condition, whose runs tell its bars
     warp: Warp
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -62,10 +72,12 @@ class Aligned(FittedModel):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Models of earlier versions do not mix their inputs, or do so in one way."""
+        """Models of earlier versions do not mix their inputs, or do so in one way, and have one width of neighborhoods."""
         if "nodes" in arrays and "inverse" in arrays:
             varying, rows = np.eye(arrays["nodes"].shape[1]), arrays["inverse"]
             arrays = {"mixture": varying, "regional": varying[None][:0], "regional_inverse": rows[None][:0], **arrays}
+            arrays = {"width": np.ones(1), **arrays}
+            arrays = {f"{WARP}held": np.zeros(1), **arrays} if f"{WARP}told" in arrays else arrays
         warp = BodyFrame if f"{WARP}told" in arrays else ShockFrame if f"{WARP}shocks" in arrays else LayerWarp
         names = {*OWN, *(f"{WARP}{item.name}" for item in fields(warp))}
         if names != set(arrays):
@@ -80,11 +92,13 @@ class Aligned(FittedModel):
         count = len(made.regions) if isinstance(made, BodyFrame) else 0
         if [own[name].shape for name in ("regional", "regional_inverse")] != [(count, *shape) for shape in mixed]:
             raise SureflowError("the model is damaged: its mixtures do not fit the regions of its warp; train it again")
+        if own["width"].shape != (1,) or not own["width"][0] > 0:
+            raise SureflowError(f"the model is damaged: width={own['width']} is not a positive number; train it again")
         return cls(**own, warp=made)
 
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
         asked = self._used(inputs)
-        spread = self._spread(nearby(asked, self.nodes))
+        spread = self._spread(self._nearby(asked, self.nodes))
         return Predictive(
             self._mean(inputs), {EPISTEMIC: self.flattery * self._at_points(self._powers(asked)) * spread}
         )
@@ -103,7 +117,7 @@ class Aligned(FittedModel):
         close, start = np.zeros((len(runs), n_runs)), 0
         for group in map(np.asarray, groups):
             rows, others = slice(start, start := start + len(group)), np.setdiff1d(np.arange(n_runs), group)
-            close[rows, others] = nearby(self.nodes[group], self.nodes[others])
+            close[rows, others] = self._nearby(self.nodes[group], self.nodes[others])
         weights, powers = left_out(self._systems, groups)
         mean = scratch.room((len(runs), *self.residuals.shape[1:]))
         for row, field in enumerate(combined(self.warp, weights, self.warp.layers[runs])):
@@ -119,13 +133,14 @@ class Aligned(FittedModel):
     def samples(self, inputs: Inputs, coordinates: Coordinates, count: int, rng: np.random.Generator) -> Samples:
         """The mean plus what was missed at a run nearby, as `Interpolation` draws it."""
         asked = self._used(inputs)
-        close, power = nearby(asked, self.nodes), self.flattery * self._at_points(self._powers(asked))
+        close, power = self._nearby(asked, self.nodes), self.flattery * self._at_points(self._powers(asked))
         return drawn_fields(self._mean(inputs), power, close, self.residuals, count, rng)
 
     def belief(self) -> Belief:
         """That of `Interpolation`, with the mixture of all fields, not that of every region; wall layers only move the runs."""
         metric = np.diag(self.scales)[:, self.scales > 0] @ self.mixture
-        return interpolated(KERNEL, metric, self.nodes, self.inverse, self._residuals_in_one_mixture())
+        missed = self._residuals_in_one_mixture()
+        return interpolated(KERNEL, metric, self.nodes, self.inverse, missed, float(self.width[0]))
 
     def _residuals_in_one_mixture(self) -> Iterator[Field]:
         """Residuals, run by run, as if A were that of all fields in every region: a region's own has other units."""
@@ -141,6 +156,11 @@ class Aligned(FittedModel):
     @cached_property
     def _squares(self) -> Rows:
         return squares(self.residuals.reshape(len(self.nodes), -1))
+
+    def _nearby(
+        self, asked: Float[np.ndarray, "case varying"], nodes: Float[np.ndarray, "some varying"]
+    ) -> Float[np.ndarray, "case some"]:
+        return nearby(asked, nodes, float(self.width[0]))
 
     def _spread(self, close: Float[np.ndarray, "case run"]) -> Fields:
         """Root mean square of the residuals with these weights."""

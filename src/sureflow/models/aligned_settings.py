@@ -27,6 +27,7 @@ from sureflow.models.contract import (
 )
 from sureflow.models.input_metric import learned_metric
 from sureflow.models.kernels import SCALE_BOUNDS, Nodes, inverse_system, is_flat, prior
+from sureflow.models.neighborhood import learned_width
 from sureflow.models.shock_frame import ShockFrame
 from sureflow.models.warps import LayerWarp, told_of_lines
 from sureflow.runtime import one_blas_thread
@@ -127,7 +128,8 @@ def _fit(
     inverse, *others = (one for _, one in systems)
     regional_inverse = np.reshape(others, (-1, *inverse.shape))
     missed = residuals(systems, warp, view.fields)
-    return Aligned(nodes, scales, metric.mixture, inverse, missed, metric.regional, regional_inverse, warp)
+    width = np.array([learned_width(nodes, missed)])
+    return Aligned(nodes, scales, metric.mixture, inverse, missed, metric.regional, regional_inverse, width, warp)
 
 
 def _scaled(nodes: Nodes, warp: LayerWarp) -> Metric:

@@ -68,11 +68,12 @@ def interpolated(
     nodes: Float[np.ndarray, "run mixed"],
     inverse: Float[np.ndarray, "row row"],
     residuals: Iterable[Float[np.ndarray, "variable point"]],
+    width: float = 1.0,
 ) -> Belief:
     """That of an interpolation by a kernel: one process, which is worth as much as the runs nearby have shown.
 
     `nodes` are the inputs of the runs times the metric, `residuals` e_k sqrt((A^-1)_kk) at runs left out one at a time, with
-    the A of these nodes.
+    the A of these nodes, `width` that of the neighborhood whose runs tell errors.
     """
     squared = np.array([np.square(run, dtype=float).mean() for run in residuals])
     freedom = np.diag(inverse)[: len(nodes)]
@@ -81,7 +82,7 @@ def interpolated(
         prior=lambda inputs: np.full(len(inputs), kernel.at_zero),
         left=lambda inputs: terms(kernel, inputs @ metric, nodes),
         noise=0.0,
-        size=lambda inputs: nearby(inputs @ metric, nodes) @ squared,
+        size=lambda inputs: nearby(inputs @ metric, nodes, width) @ squared,
         turn=lambda left: left @ inverse,
     )
     known = freedom > np.finfo(float).eps

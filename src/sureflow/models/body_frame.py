@@ -32,6 +32,8 @@ FINENESS_ALONG = 2  # stations of the frame a line, where the wall turns on othe
 NEAR_SHOCK = 0.85
 # Places between the layer and the shock that maps keep, in shares of the way.
 BETWEEN = (0.2, 0.45, 0.7)
+# They stay where they are at a layer of usual thickness, but not nearer to a thick one than this share of what lies beyond it.
+LEAST_SHARE = 0.3
 # Landmarks of the layer beyond the first share of the way to the shock come closer and closer to the second.
 FREE, END = 0.5, 0.8
 # The share of what runs differ by that modes may leave; it is kept with what else is lost.
@@ -48,9 +50,10 @@ Region = tuple[slice, slice]  # places and stations
 class BodyFrame:
     """Runs in the frame, and the way from there to the mesh of any condition.
 
-    On every line a monotone map takes the wall, landmarks of the wall layer, places between it and the shock, the shock and the
-    outer boundary to their mean places over the runs; another one takes the lines to stations, so that walls have turned at
-    the same ones. Both follow from the mesh of a condition but for its shock, which is interpolated from those of the runs.
+    On every line a monotone map takes the wall, landmarks of the wall layer, places between it and the shock, which stay where
+    they are unless the layer reaches them, the shock and the outer boundary to their mean places over the runs; another one
+    takes the lines to stations, so that walls have turned at the same ones. Both follow from the mesh of a condition but for
+    its shock, which is interpolated from those of the runs.
     Combined in the frame are the fields and, for the layer, the logarithm of density times temperature,
     (T - T_wall) / (T_0 - T_wall), as `LayerWarp` has it, and T - T_wall, which takes its place for walls hotter than those of
     the runs: T_0 - T_wall is nothing where a wall is as hot as the gas. In every region of the frame the runs are sums of as many
@@ -65,6 +68,7 @@ class BodyFrame:
     lost: Float[np.ndarray, "run variable point"]  # in float32
     columns: Int[np.ndarray, " 2"]  # of density and temperature
     zero: Float[np.ndarray, " variable"]
+    held: Float[np.ndarray, " one"]  # usual thickness of layers, for places beyond them; 0 in files of earlier versions
 
     @classmethod
     def of(cls, view: View, layer: LayerView, shape: tuple[int, ...], *, still: bool = False) -> Self:
@@ -76,7 +80,8 @@ class BodyFrame:
         shocks = np.empty((len(told), stations))
         values = scratch.empty((len(told), FINENESS * shape[0] + 1, n_variables + 3, stations), np.float32)
         lost = scratch.empty(view.fields.shape, np.float32)
-        frame = cls(told, shocks, values, np.empty((0, len(told), len(told))), lost, columns, zero)
+        held = told[:, len(ALONG) + shape[0]].mean(keepdims=True)
+        frame = cls(told, shocks, values, np.empty((0, len(told), len(told))), lost, columns, zero, held)
 
         def block(run: int) -> Float[np.ndarray, "variable row line"]:
             return np.asarray(view.fields[run], float).reshape(n_variables, *shape)
@@ -109,6 +114,8 @@ class BodyFrame:
         n_variables, n_rows = len(self.zero), self._n_rows
         within = bool(((self.columns >= 0) & (self.columns < n_variables)).all()) and n_rows > 0
         if not within or self.modes.shape[2] != n_variables + 3 or self.told.shape[1] != told_of_lines((n_rows,)):
+            return False
+        if self.held.shape != (1,) or not 0 <= self.held[0] < np.inf:
             return False
         if not (np.isfinite(self.shocks).all() and np.isfinite(self.told).all()) or self.lost.shape[2] < n_rows:
             return False
@@ -238,7 +245,7 @@ class BodyFrame:
     def rows(self, told: Told, shock: Lines) -> Float[np.ndarray, "place line"]:
         """The rows of a mesh, as fractions, at the places of the frame."""
         places = np.linspace(-0.5, self._n_rows - 0.5, self.modes.shape[1])
-        return monotone(self.given, body_nodes(told, shock, self._n_rows), places).T
+        return monotone(self.given, body_nodes(told, shock, self._n_rows, self.held[0]), places).T
 
     @cached_property
     def usual(self) -> Told:
@@ -248,7 +255,7 @@ class BodyFrame:
     @cached_property
     def given(self) -> Float[np.ndarray, " node"]:
         """Where the nodes of the maps lie in the frame, on every line."""
-        return body_nodes(self.usual, self.shocks.mean(keepdims=True)[0], self._n_rows)[0]
+        return body_nodes(self.usual, self.shocks.mean(keepdims=True)[0], self._n_rows, self.held[0])[0]
 
 
 def _modes(
@@ -288,9 +295,9 @@ def _parts(ends: Sequence[int], size: int) -> list[slice]:
     return [slice(*pair) for pair in pairwise(edges)]
 
 
-def body_nodes(told: Told, shock: Lines, n_rows: int) -> Float[np.ndarray, "line node"]:
+def body_nodes(told: Told, shock: Lines, n_rows: int, held: float = 0.0) -> Float[np.ndarray, "line node"]:
     """Wall, landmarks of the layer, places between it and the shock, the shock and the outer boundary, in order, with room
-    between them, on every line.
+    between them, on every line. The places between are those of a layer of the thickness `held`, or else of its own.
     """
     share, thickness = told[len(ALONG) : len(ALONG) + n_rows], told[len(ALONG) + n_rows]
     rows, levels = np.concatenate([wall_and_rows(n_rows), [n_rows - 0.5]]), np.concatenate([[0.0], share, [1.0]])
@@ -298,7 +305,9 @@ def body_nodes(told: Told, shock: Lines, n_rows: int) -> Float[np.ndarray, "line
     shock = np.clip(shock, LEAST_GAP * (count + 1) - 0.5, n_rows - 0.5 - LEAST_GAP)
     way = np.interp(shock, rows, levels)[:, None]
     layer = way * _held_back(np.array(LANDMARKS) * thickness / way)
-    between = layer[:, -1:] + np.array(BETWEEN) * (way - layer[:, -1:])
+    end, usual = layer[:, -1:], way * _held_back(LANDMARKS[-1] * (held or thickness) / way)
+    between = np.array(BETWEEN)
+    between = np.maximum(usual + between * (way - usual), end + LEAST_SHARE * between * (way - end))
     inside = np.interp(np.column_stack([layer, between]), levels, rows)
     inside = np.minimum(inside, shock[:, None] - LEAST_GAP * np.arange(count, 0, -1))
     inside = np.maximum(inside, -0.5 + LEAST_GAP * np.arange(1, count + 1))

@@ -91,11 +91,13 @@ def power_function(
     return np.sqrt(np.maximum(kernel.at_zero - np.einsum("ci,ij,cj->c", at, inverse, at), 0.0))
 
 
-def nearby(inputs: Float[np.ndarray, "case parameter"], nodes: Nodes) -> Float[np.ndarray, "case run"]:
-    """q: a Gaussian of the distance, as wide as the distance to the nearest few runs."""
+def nearby(
+    inputs: Float[np.ndarray, "case parameter"], nodes: Nodes, width: float = 1.0
+) -> Float[np.ndarray, "case run"]:
+    """q: a Gaussian of the distance, as wide as the distance to the nearest few runs, or a share of it."""
     distance = distances(inputs, nodes)
     few = min(2 * (nodes.shape[1] + 1), len(nodes))
-    width = np.sort(distance, axis=1)[:, few - 1 : few]
+    width = width * np.sort(distance, axis=1)[:, few - 1 : few]
     weights = np.exp(-0.5 * (distance**2 - distance.min(axis=1, keepdims=True) ** 2) / width**2)
     return weights / weights.sum(axis=1, keepdims=True)
 

@@ -297,15 +297,16 @@ class Surrogate:
     def surface(self, *, extrapolate: bool = False, **parameters: ArrayLike) -> "xarray.Dataset":
         """Pressure, heat flux and shear along the body at one condition or several, each with its standard deviation.
 
-        The bars of a calibrated model come from the errors of these distributions on held-out runs and sides, face by face;
-        those of an uncalibrated one from samples of whole fields. A single network has neither. Heat flux and shear need runs
-        that say what their wall does.
+        The bars of a calibrated model come from the errors of these distributions on held-out runs and sides, face by face,
+        and from what their numbers differ by where these are learned as well (`both_ways`); those of an uncalibrated one from
+        samples of whole fields. A single network has neither. Heat flux and shear need runs that say what their wall does.
         """
+        from sureflow.surrogate.both_ways import wall_both_ways
         from sureflow.surrogate.labelled import labelled_surface
 
         observer = self._require_observer()
         answer = self.answer(self.conditions(parameters), extrapolate=extrapolate)
-        values, std = self.along_wall(observer, answer)
+        values, std = wall_both_ways(self, observer, answer)
         return labelled_surface(self, observer, values, std, answer.place, single=_is_single(parameters))
 
     def along_wall(self, observer: Observer, answer: Answer) -> tuple[np.ndarray, np.ndarray | None]:

@@ -46,7 +46,9 @@ class WallErrors:
     def sizes(self, observed: Float[np.ndarray, "case number"]) -> Float[np.ndarray, "case number"]:
         """What errors are relative to."""
         values, walls = np.split(np.abs(observed), [len(self.observer.quantities)], axis=1)
-        return np.column_stack([values, _sizes(walls.reshape(len(walls), len(ALONG_BODY), -1)).reshape(walls.shape)])
+        return np.column_stack(
+            [values, sizes_along_wall(walls.reshape(len(walls), len(ALONG_BODY), -1)).reshape(walls.shape)]
+        )
 
     def of_quantities(self, runs: HeldOutRuns) -> HeldOutRuns:
         """The errors of quantities alone."""
@@ -112,9 +114,9 @@ def _smoothed(levels: Levels) -> Levels:
 def wall_std(bars: Calibration, values: Errors, novelty: Novelty, beyond: np.ndarray) -> Errors:
     """Standard deviations of distributions at conditions."""
     own = np.broadcast_to(np.maximum(novelty, LEAST_NOVELTY)[:, None, None], values.shape)
-    return bars.std(own, novelty, beyond, lambda fields: fields) * _sizes(values)
+    return bars.std(own, novelty, beyond, lambda fields: fields) * sizes_along_wall(values)
 
 
-def _sizes(values: Errors) -> Errors:
+def sizes_along_wall(values: Errors) -> Errors:
     """Of distributions, nowhere less than a share of the largest along the body."""
     return np.maximum(np.abs(values), LEAST_SHARE * np.abs(values).max(axis=2, keepdims=True))

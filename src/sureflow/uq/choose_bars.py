@@ -7,10 +7,9 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import ndtri
 
 from sureflow import scratch
-from sureflow.metrics.intervals import EXPECTED, HALF_WIDTHS, area_between
+from sureflow.metrics.bar_score import GAUSSIAN_50, GAUSSIAN_90, TINY, bar_scores, best_level
 from sureflow.uq.bars import FLOOR, LEAST_NOVELTY, Around
 from sureflow.uq.folds import HeldOutRuns
 
@@ -25,16 +24,10 @@ PRIOR_GROWTH = 1.0
 PARTS = 4
 # A factor must be better than a simpler one by this much.
 SIMPLER = 0.002
-# In the score of bars: the weights of the 90 % interval and of heavy tails, beside the miscalibration area.
-OF_THE_INTERVAL, OF_THE_TAILS = 0.5, 0.02
 # Points of every run that levels and choices are made with; and values that one level is fitted to.
 SAMPLED_POINTS, SAMPLED_VALUES = 1024, 2048
 # Values that are worked on at once, of one or several variables or runs: larger arrays cost more time each.
 AT_ONCE = 1 << 21
-# Factors on the typical level among which the best one is chosen.
-CANDIDATES = np.geomspace(0.25, 4.0, 41)
-GAUSSIAN_90, GAUSSIAN_50 = ndtri(0.95), ndtri(0.75)
-TINY = 1e-30
 
 
 class Factor(Enum):
@@ -99,28 +92,11 @@ class Sample:
 
     def score(self) -> float:
         """How bad the bars are, averaged over variables."""
-        return float(np.mean([_scored(scores, np.ones(1))[0] for scores in self.sorted_scores()]))
+        return float(np.mean([bar_scores(scores, np.ones(1))[0] for scores in self.sorted_scores()]))
 
     def levels(self) -> ByVariable:
         """For every variable the factor that makes its bars best."""
-
-        def best(scores: Points) -> float:
-            levels = max(float(np.median(scores)) / GAUSSIAN_50, TINY) * CANDIDATES
-            return float(levels[np.argmin(_scored(scores, levels))])
-
-        return np.array([best(scores) for scores in self.sorted_scores()])
-
-
-def _scored(scores: Points, levels: Float[np.ndarray, " level"]) -> Float[np.ndarray, " level"]:
-    """How bad bars are that are multiplied by each of the levels, from sorted |error| / bars.
-
-    The miscalibration area, what the 90 % interval misses its share by, and how heavy the tails are.
-    """
-    held = np.searchsorted(scores, np.outer(levels, HALF_WIDTHS).ravel(), side="right").reshape(len(levels), -1)
-    share = np.searchsorted(scores, levels * GAUSSIAN_90, side="right") / scores.size
-    tails = np.log(np.maximum(np.sqrt((scores**2).mean()) / levels, 1.0))
-    area = np.asarray(area_between(EXPECTED, held / scores.size))
-    return area + OF_THE_INTERVAL * np.abs(share - 0.9) + OF_THE_TAILS * tails
+        return np.array([best_level(scores)[0] for scores in self.sorted_scores()])
 
 
 def fit_growth(sample: Sample, novelty: Float[np.ndarray, " case"], steepest: float) -> float:

@@ -14,8 +14,9 @@ from jaxtyping import Bool, Float
 
 from sureflow import scratch
 from sureflow.errors import SureflowError
+from sureflow.metrics.bar_score import TINY
 from sureflow.uq.bars import Around, Calibration, Calibrations
-from sureflow.uq.choose_bars import AT_ONCE, TINY, BarForm, Factor, Points, Sample, best_factor, factors_of, fit_growth
+from sureflow.uq.choose_bars import AT_ONCE, BarForm, Factor, Points, Sample, best_factor, factors_of, fit_growth
 from sureflow.uq.conformal import LEVELS, mean_factors, simultaneous_factors
 from sureflow.uq.domain import DEFAULT_REACH
 from sureflow.uq.folds import HeldOutRuns, joined

@@ -46,12 +46,13 @@ function shockNodes(landmarks, shock, { n_rows: rows, gap }) {
 }
 
 // The same with landmarks in shares of the way to the shock, and places between them and the shock (sureflow.models.body_frame).
-function bodyNodes(told, shock, { n_rows: rows, gap, landmarks, between, free, end, first }) {
+function bodyNodes(told, shock, { n_rows: rows, gap, landmarks, between, free, end, first, held, least }) {
   const at = [-0.5, ...Array(rows).keys(), rows - 0.5], share = [0, ...told.subarray(first, first + rows), 1], thickness = told[first + rows];
   return joined(Array.from(shock, (row) => {
     const front = inReach(row, landmarks.length + between.length, rows, gap), way = interpolated(front, at, share);
     const layer = landmarks.map((one) => way * heldBack(one * thickness / way, free, end)), last = layer[layer.length - 1];
-    const places = [...layer, ...between.map((one) => last + one * (way - last))].map((one) => interpolated(one, share, at));
+    const usual = way * heldBack(landmarks[landmarks.length - 1] * (held || thickness) / way, free, end);
+    const places = [...layer, ...between.map((one) => Math.max(usual + one * (way - usual), last + least * one * (way - last)))].map((one) => interpolated(one, share, at));
     return nodesOfLine(places, front, rows, gap);
   }));
 }
