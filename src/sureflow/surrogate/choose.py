@@ -152,11 +152,15 @@ def compare(
             racers = [racer for racer in racers if judged_at_once(racer.model) or racer.scaling == chosen]
         for number, fold in enumerate(folds):
             total = done + (len(folds) - number) * len(running)
-            each(lambda racer, fold=fold: racer.errors.append(_errors(runs, racer.spec, fold, space)), running, total)
+            each(
+                lambda racer, fold=fold: racer.errors.append(errors_by_refit(runs, racer.spec, fold, space)),
+                running,
+                total,
+            )
             best = min((*running, *at_once), key=lambda racer: racer.mae)
             running = [racer for racer in running if racer is best or not racer.is_hopeless(best)]
         for racer in running:
-            racer.beyond = _mean(_errors(runs, racer.spec, side, space) for side in sides)
+            racer.beyond = _mean(errors_by_refit(runs, racer.spec, side, space) for side in sides)
     finished = [racer for racer in racers if len(racer.errors) == len(folds)]
     winner = min(finished, key=lambda racer: racer.candidate().score)
     candidates = tuple(racer.candidate() for racer in racers)
@@ -189,7 +193,7 @@ def _judge_at_once(
 ) -> None:
     """Of those who are judged by then, only the best one stays in memory."""
     racer.predictor = fit_predictor(runs, racer.spec)
-    found = _errors_at_once(runs, racer.predictor, [*folds, *sides], space)
+    found = errors_at_once(runs, racer.predictor, [*folds, *sides], space)
     racer.beyond = _mean(found[len(folds) :])
     racer.errors.extend(found[: len(folds)])
     judged = [one for one in all_of_them if one.errors]
@@ -216,7 +220,7 @@ def comparison_sides(runs: Runs) -> list[Fold]:
     return found
 
 
-def _errors_at_once(
+def errors_at_once(
     runs: Runs, predict: Predictor, folds: Sequence[Fold], space: Standard
 ) -> list[Float[np.ndarray, "case variable"]]:
     """Mean absolute errors of the runs that each fold leaves out, by one fit to all runs.
@@ -232,7 +236,7 @@ def _errors_at_once(
     return np.split(predict.fitted.flattery * np.stack(errors), np.cumsum([len(group) for group in groups])[:-1])
 
 
-def _errors(runs: Runs, spec: Specification, fold: Fold, space: Standard) -> Float[np.ndarray, "case variable"]:
+def errors_by_refit(runs: Runs, spec: Specification, fold: Fold, space: Standard) -> Float[np.ndarray, "case variable"]:
     """Mean absolute error of the runs that one fold leaves out, by a fit to the others."""
     unseen = runs.select(fold.left_out)
     predict = fit_predictor(runs.select(~fold.left_out), spec)
