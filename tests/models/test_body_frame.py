@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import layers
+from sureflow.data.wall_layer import ALONG
 from sureflow.errors import SureflowError
 from sureflow.models import AlignedSettings, BodyAlignedSettings, InterpolationSettings
-from sureflow.models.body_frame import BodyFrame
+from sureflow.models.body_frame import BETWEEN, BodyFrame, body_nodes
 from sureflow.models.kernels import KERNELS, inverse_system, terms
 from sureflow.models.warps import told_of_lines
 from sureflow.surrogate.choose import suits
@@ -60,8 +61,8 @@ def test_walls_that_turn_on_other_lines_are_brought_together():
 
 
 def test_every_region_has_its_own_inputs():
-    """Between layer and shock hardly anything but the first input counts."""
-    given = layers.view(np.random.default_rng(0).normal(size=(40, 2)))
+    """Between layer and shock hardly anything but the first input counts, if layers end well below the shock."""
+    given = layers.view(np.random.default_rng(0).normal(size=(40, 2)) - [0.0, 3.0])
     model = BodyAlignedSettings().fit(given)
     assert isinstance(model.warp, BodyFrame)
     assert len(model.regional) == len(model.warp.regions) > 1
@@ -102,6 +103,8 @@ def test_bars_allow_for_what_the_mixtures_have_seen():
         ("warp.told", lambda array: np.full_like(array, np.nan)),
         ("warp.shares", lambda array: array[:2]),
         ("warp.columns", lambda array: array + 90),
+        ("warp.held", lambda array: array * np.nan),
+        ("width", lambda array: -array),
     ],
 )
 def test_arrays_that_do_not_fit_each_other_are_refused(name, change):
@@ -141,3 +144,28 @@ def test_what_it_believes_of_its_runs_is_what_it_misses_at_them():
     bars = np.sqrt((np.asarray(model.predict(inputs, given.coordinates).std) ** 2).mean(axis=(1, 2)))
     ratio = np.sqrt(model.belief().variance(inputs[:, :4])) / bars
     assert 0.5 < np.median(ratio) < 2.0
+
+
+def test_places_between_layer_and_shock_stay_unless_the_layer_reaches_them():
+    given, shock, rows = layers.view(np.zeros((1, 2))), np.array([20.0]), layers.SHAPE[0]
+    told = given.inputs[0, -told_of_lines(layers.SHAPE) :]
+    usual, nodes = told[len(ALONG) + rows], {}
+    for share in (0.25, 1.0, 1.5, 6.0):
+        one = told.copy()
+        one[len(ALONG) + rows] *= share
+        nodes[share] = body_nodes(one, shock, rows, usual)[0]
+        assert (np.diff(nodes[share]) > 0).all()
+    np.testing.assert_array_equal(nodes[1.0], body_nodes(told, shock, rows)[0])
+    between = slice(-2 - len(BETWEEN), -2)
+    np.testing.assert_allclose(nodes[0.25][between], nodes[1.0][between])
+    assert (nodes[6.0][between] > nodes[1.0][between]).all()
+    assert nodes[0.25][4] < nodes[1.0][4] < nodes[1.5][4]
+
+
+def test_models_of_earlier_versions_answer_as_they_did():
+    """Their places between layer and shock follow the layer, and all runs nearby count in their bars."""
+    fitted = BodyAlignedSettings().fit(layers.view(np.random.default_rng(0).normal(size=(15, 2))))
+    arrays = {name: array for name, array in fitted.arrays().items() if name not in ("width", "warp.held")}
+    former = type(fitted).from_arrays(arrays)
+    assert former.width == 1.0
+    assert former.warp.held == 0.0

@@ -243,7 +243,8 @@ def test_samples_have_the_moments_of_the_prediction(surrogates, name):
     predicted, samples = surrogates[name].predictive(asked), surrogates[name].samples(asked, 4000)
     part = np.asarray(predicted.parts["epistemic"])
     scale = part.mean(axis=2, keepdims=True)
-    assert (np.abs(samples.mean(axis=0) - predicted.mean) / scale).max() < 0.3
+    error = samples.std(axis=0) / np.sqrt(len(samples))
+    assert (np.abs(samples.mean(axis=0) - predicted.mean) < 6.0 * error + 1e-3 * scale).all()
     spread = samples.std(axis=0).mean(axis=2) / part.mean(axis=2)
     # POD-GP's draws also have the noise of the coefficients, which the prediction counts as discrepancy.
     assert (spread > 0.95).all()
