@@ -30,8 +30,9 @@ def agrees(surrogate):
     assert np.abs(found["mean"] - wanted.mean).max() < 1e-4 * extent.max()
     assert (np.abs(found["mean"] - wanted.mean) < 1e-4 * extent).all()
     largest = wanted.std.max(axis=2, keepdims=True)
-    # Next to a run the power function is a difference of large numbers, which leaves neither the model nor the page many digits.
-    digits = np.where(surrogate.novelty(at) < 0.1, 1e-3, 1e-4)[:, None, None]
+    # The shocks of these runs depend on one input alone, and mixtures that find this out make the power function a difference of
+    # numbers 1e7 times as large: neither the model nor the page has more digits of it.
+    digits = 1e-3 if surrogate.model_name in ("layer-aligned", "body-aligned") else 1e-4
     assert (np.abs(found["std"] - wanted.std) <= 0.01 * wanted.std + digits * largest).all()
 
 
