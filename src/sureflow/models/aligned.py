@@ -75,9 +75,9 @@ class Aligned(FittedModel):
         """Models of earlier versions do not mix their inputs, or do so in one way, and have one width of neighborhoods."""
         if "nodes" in arrays and "inverse" in arrays:
             varying, rows = np.eye(arrays["nodes"].shape[1]), arrays["inverse"]
-            arrays = {"mixture": varying, "regional": varying[None][:0], "regional_inverse": rows[None][:0], **arrays}
-            arrays = {"width": np.ones(1), **arrays}
-            arrays = {f"{WARP}held": np.zeros(1), **arrays} if f"{WARP}told" in arrays else arrays
+            former = {"mixture": varying, "regional": varying[None][:0], "regional_inverse": rows[None][:0]}
+            held = {f"{WARP}held": np.zeros(1)} if f"{WARP}told" in arrays else {}
+            arrays = {**former, **held, "width": np.ones(1), **arrays}
         warp = BodyFrame if f"{WARP}told" in arrays else ShockFrame if f"{WARP}shocks" in arrays else LayerWarp
         names = {*OWN, *(f"{WARP}{item.name}" for item in fields(warp))}
         if names != set(arrays):
@@ -92,7 +92,7 @@ class Aligned(FittedModel):
         count = len(made.regions) if isinstance(made, BodyFrame) else 0
         if [own[name].shape for name in ("regional", "regional_inverse")] != [(count, *shape) for shape in mixed]:
             raise SureflowError("the model is damaged: its mixtures do not fit the regions of its warp; train it again")
-        if own["width"].shape != (1,) or not own["width"][0] > 0:
+        if own["width"].ndim != 1 or own["width"].size != 1 or not own["width"].min() > 0:
             raise SureflowError(f"the model is damaged: width={own['width']} is not a positive number; train it again")
         return cls(**own, warp=made)
 

@@ -97,8 +97,8 @@ def nearby(
     """q: a Gaussian of the distance, as wide as the distance to the nearest few runs, or a share of it."""
     distance = distances(inputs, nodes)
     few = min(2 * (nodes.shape[1] + 1), len(nodes))
-    width = width * np.sort(distance, axis=1)[:, few - 1 : few]
-    weights = np.exp(-0.5 * (distance**2 - distance.min(axis=1, keepdims=True) ** 2) / width**2)
+    reach = width * np.sort(distance, axis=1)[:, few - 1 : few]
+    weights = np.exp(-0.5 * (distance**2 - distance.min(axis=1, keepdims=True) ** 2) / reach**2)
     return weights / weights.sum(axis=1, keepdims=True)
 
 
