@@ -75,9 +75,10 @@ class Aligned(FittedModel):
         """Models of earlier versions do not mix their inputs, or do so in one way, and have one width of neighborhoods."""
         if "nodes" in arrays and "inverse" in arrays:
             varying, rows = np.eye(arrays["nodes"].shape[1]), arrays["inverse"]
-            former = {"mixture": varying, "regional": varying[None][:0], "regional_inverse": rows[None][:0]}
-            held = {f"{WARP}held": np.zeros(1)} if f"{WARP}told" in arrays else {}
-            arrays = {**former, **held, "width": np.ones(1), **arrays}
+            former: dict[str, np.ndarray] = {"mixture": varying, "width": np.ones(1)}
+            former |= {"regional": varying[None][:0], "regional_inverse": rows[None][:0]}
+            former |= {f"{WARP}held": np.zeros(1)} if f"{WARP}told" in arrays else {}
+            arrays = {**former, **arrays}
         warp = BodyFrame if f"{WARP}told" in arrays else ShockFrame if f"{WARP}shocks" in arrays else LayerWarp
         names = {*OWN, *(f"{WARP}{item.name}" for item in fields(warp))}
         if names != set(arrays):
