@@ -9,7 +9,7 @@ import layers
 from sureflow.models import AlignedSettings, InterpolationSettings, ShockAlignedSettings
 from sureflow.models.input_metric import LeftOutError, learned_metric
 from sureflow.models.kernels import KERNELS
-from sureflow.models.shock_frame import ShockFrame, between, places_of_rows, shock_rows
+from sureflow.models.shock_frame import ShockFrame, at_places, between, places_of_rows, shock_rows
 from sureflow.models.warps import COLUMNS
 
 
@@ -44,6 +44,26 @@ def test_there_and_back_along_a_line():
     rows = np.linspace(-0.5, 23.5, 97)[:, None] ** 1.0 + 0.3 * np.sin(np.linspace(0, np.pi, 97))[:, None]
     places = places_of_rows(rows, 24)
     np.testing.assert_allclose(between(rows[:, None], np.arange(97.0), places)[:, 0, 0], np.arange(24.0), atol=1e-3)
+
+
+@pytest.mark.parametrize("ties", [0, 3])
+def test_places_of_rows_are_those_of_piecewise_lines(ties):
+    """Line by line, with places that coincide at the ends as well."""
+    rng = np.random.default_rng(0)
+    rows = np.clip(np.cumsum(rng.uniform(0.1, 0.4, size=(97, 5)), axis=0) - 1.0, 0.0, 15.0)
+    rows[:ties], rows[len(rows) - ties :] = 0.0, 15.0
+    expected = [np.interp(np.arange(16.0), line, np.arange(97.0)) for line in rows.T]
+    np.testing.assert_allclose(places_of_rows(rows, 16), np.stack(expected, axis=1), rtol=1e-14)
+
+
+def test_values_at_places_are_those_between_levels():
+    """With every line at places of its own, up to both ends."""
+    rng = np.random.default_rng(0)
+    values, at = rng.normal(size=(20, 3, 5)), rng.uniform(0.0, 19.0, size=(40, 5))
+    at[0], at[-1] = 0.0, 19.0
+    expected = between(values, np.arange(20.0), at)
+    np.testing.assert_allclose(at_places(values, at), expected, atol=1e-14)
+    np.testing.assert_allclose(at_places(values.astype(np.float32), at), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

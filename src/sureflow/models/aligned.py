@@ -23,7 +23,14 @@ from sureflow.models.contract import (
     Samples,
     require_fitting,
 )
-from sureflow.models.kernels import drawn_fields, left_out_powers, nearby, power_function, terms, typical_power
+from sureflow.models.kernels import (
+    drawn_fields,
+    left_out_powers,
+    nearby,
+    power_function,
+    typical_power,
+    weights_and_powers,
+)
 from sureflow.models.products import Rows, product, squares
 from sureflow.models.shock_frame import ShockFrame
 from sureflow.models.warps import LayerWarp
@@ -99,10 +106,9 @@ class Aligned(FittedModel):
 
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
         asked = self._used(inputs)
+        mean, powers = self._mean_and_powers(asked, inputs)
         spread = self._spread(self._nearby(asked, self.nodes))
-        return Predictive(
-            self._mean(inputs), {EPISTEMIC: self.flattery * self._at_points(self._powers(asked)) * spread}
-        )
+        return Predictive(mean, {EPISTEMIC: self.flattery * self._at_points(powers) * spread})
 
     def novelty(self, inputs: Inputs, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " case"]:
         """The power function, over its median at runs left out one at a time."""
@@ -134,8 +140,9 @@ class Aligned(FittedModel):
     def samples(self, inputs: Inputs, coordinates: Coordinates, count: int, rng: np.random.Generator) -> Samples:
         """The mean plus what was missed at a run nearby, as `Interpolation` draws it."""
         asked = self._used(inputs)
-        close, power = self._nearby(asked, self.nodes), self.flattery * self._at_points(self._powers(asked))
-        return drawn_fields(self._mean(inputs), power, close, self.residuals, count, rng)
+        mean, powers = self._mean_and_powers(asked, inputs)
+        power = self.flattery * self._at_points(powers)
+        return drawn_fields(mean, power, self._nearby(asked, self.nodes), self.residuals, count, rng)
 
     def belief(self) -> Belief:
         """That of `Interpolation`, with the mixture of all fields, not that of every region; wall layers only move the runs."""
@@ -190,25 +197,20 @@ class Aligned(FittedModel):
     def _power(self, asked: Float[np.ndarray, "case varying"]) -> Float[np.ndarray, " case"]:
         return power_function(KERNEL, asked, self.nodes, self.inverse)
 
-    def _powers(self, asked: Float[np.ndarray, "case varying"]) -> Powers:
-        """The power function, for all of the fields, then region by region."""
-        pairs = zip(self._mixtures, self._systems, strict=True)
-        return np.stack([power_function(KERNEL, asked @ mixture, *system) for mixture, system in pairs])
-
     def _at_points(self, powers: Powers) -> Float[np.ndarray, "case 1 _"]:
         return at_points(self.warp, powers)
 
-    @property
-    def _mixtures(self) -> list[np.ndarray]:
-        return [np.eye(self.nodes.shape[1]), *self.regional]
+    def _mean_and_powers(self, asked: Float[np.ndarray, "case varying"], inputs: Inputs) -> tuple[Fields, Powers]:
+        """Fields, and the power function for all of them, then region by region."""
+        mixtures, nodes, inverses = self._stacked
+        weights, powers = weights_and_powers(KERNEL, asked @ mixtures, nodes, inverses)
+        return np.stack([*combined(self.warp, weights, np.asarray(inputs, float)[:, len(self.scales) :])]), powers
 
-    def _mean(self, inputs: Inputs) -> Fields:
-        asked, n_runs = self._used(inputs), len(self.nodes)
-        weights = [
-            terms(KERNEL, asked @ mixture, nodes) @ inverse[:, :n_runs]
-            for mixture, (nodes, inverse) in zip(self._mixtures, self._systems, strict=True)
-        ]
-        return np.stack([*combined(self.warp, np.stack(weights), np.asarray(inputs, float)[:, len(self.scales) :])])
+    @cached_property
+    def _stacked(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mixtures, nodes and inverses of all systems."""
+        nodes, inverses = (np.stack(arrays) for arrays in zip(*self._systems, strict=True))
+        return np.concatenate([np.eye(self.nodes.shape[1])[None], self.regional]), nodes, inverses
 
     @cached_property
     def _systems(self) -> Systems:

@@ -25,7 +25,7 @@ from sureflow.models.shock_frame import (
     shock_rows,
     wall_and_rows,
 )
-from sureflow.models.warps import monotone, told_of_lines
+from sureflow.models.warps import MonotoneMap, monotone, told_of_lines
 
 FINENESS_ALONG = 2  # stations of the frame a line, where the wall turns on other lines from run to run; else 1
 # From which share of the way to the shock on runs are combined as they are alike there.
@@ -176,31 +176,34 @@ class BodyFrame:
         follow.
         """
         shocks, lost = weights[0] @ self.shocks, self.lost.reshape(len(self.lost), -1)
-        at_once = max(1, scratch.BLOCK // self.modes[0].nbytes)
+        at_once = max(1, scratch.BLOCK // (2 * self.modes[0].nbytes))
         for start in range(0, len(shocks), at_once):
             some = slice(start, start + at_once)
             values = self._summed(weights[:, some])
             rest = product(weights[0, some].astype(np.float32), lost).reshape(-1, *self.lost.shape[1:])
             for one, left, shock, layer in zip(values, rest, shocks[some], asked[some], strict=True):
-                yield self._on_mesh(one.astype(float), shock, layer) + left
+                yield self._on_mesh(one, shock, layer) + left
 
     def _summed(self, weights: Float[np.ndarray, "_ some run"]) -> Float[np.ndarray, "some place value station"]:
         """What is combined in the frame, region by region."""
-        found = np.empty((weights.shape[1], *self.modes.shape[1:]), np.float32)
+        # In memory all values of a station lie side by side, as they are needed on the way to the mesh.
+        _, n_places, n_values, n_stations = self.modes.shape
+        found = np.empty((weights.shape[1], n_places, n_stations, n_values))
         regional = (
             weights[1:] if len(weights) > 1 else np.broadcast_to(weights, (len(self.regions), *weights.shape[1:]))
         )
         for own, shares, (place, station), rows in zip(
             regional, self.shares, self.regions, self._rows_of_modes, strict=True
         ):
-            part = found[:, place, :, station]
+            part = found[:, place, station]
             part[:] = product((own @ shares).astype(np.float32), rows).reshape(part.shape)
-        return found
+        return found.swapaxes(2, 3)
 
     @cached_property
     def _rows_of_modes(self) -> list[Float[np.ndarray, "mode value"]]:
-        """The modes in every region, each in one piece."""
-        return [_in_one_piece(self.modes, region) for region in self.regions]
+        """The modes in every region, each in one piece, in the order of `_summed`."""
+        modes = self.modes.swapaxes(2, 3)
+        return [_in_one_piece(modes[:, place, station]) for place, station in self.regions]
 
     def _on_mesh(
         self,
@@ -244,8 +247,11 @@ class BodyFrame:
 
     def rows(self, told: Told, shock: Lines) -> Float[np.ndarray, "place line"]:
         """The rows of a mesh, as fractions, at the places of the frame."""
-        places = np.linspace(-0.5, self._n_rows - 0.5, self.modes.shape[1])
-        return monotone(self.given, body_nodes(told, shock, self._n_rows, self.held[0]), places).T
+        return self._map(body_nodes(told, shock, self._n_rows, self.held[0])).T
+
+    @cached_property
+    def _map(self) -> MonotoneMap:
+        return MonotoneMap.of(self.given, np.linspace(-0.5, self._n_rows - 0.5, self.modes.shape[1]))
 
     @cached_property
     def usual(self) -> Told:
@@ -263,8 +269,8 @@ def _modes(
 ) -> tuple[Float[np.ndarray, "mode place value station"], Float[np.ndarray, "region run mode"]]:
     """As few modes as leave next to nothing of the runs in any region, and their shares in the runs."""
     found = []
-    for region in regions:
-        rows = _in_one_piece(values, region)
+    for place, station in regions:
+        rows = _in_one_piece(values[:, place, :, station])
         gram = np.zeros((len(rows), len(rows)))
         for block in scratch.blocks(rows.shape[1], 2 * len(rows)):
             some = rows[:, block].astype(float)
@@ -281,9 +287,7 @@ def _modes(
     return modes, shares
 
 
-def _in_one_piece(values: Float[np.ndarray, "row place value station"], region: Region) -> Float[np.ndarray, "row _"]:
-    place, station = region
-    part = values[:, place, :, station]
+def _in_one_piece(part: Float[np.ndarray, "row _ _ _"]) -> Float[np.ndarray, "row _"]:
     rows = scratch.empty((len(part), part[0].size), part.dtype)
     rows.reshape(part.shape)[:] = part
     return rows

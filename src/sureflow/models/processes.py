@@ -26,17 +26,25 @@ def covariance(
     other: Float[np.ndarray, "run parameter"],
 ) -> Float[np.ndarray, "row run"]:
     """Of a process without its noise: amplitude^2 times Matern-5/2 of the scaled distance, and the wide linear prior."""
-    scale = np.exp(-logarithms[2:])
-    distance = distances(one * scale, other * scale)
+    scale = np.sqrt(5.0) * np.exp(-logarithms[2:])
+    distance = _squared_distances(one * scale, other * scale)
     # In place: for many rows, most of the time goes into memory.
-    distance *= np.sqrt(5.0)
-    found = 1.0 + distance
-    found += distance**2 / 3.0
-    np.exp(np.negative(distance, out=distance), out=distance)
+    np.sqrt(np.maximum(distance, 0.0, out=distance), out=distance)
+    found = distance / 3.0
+    found += 1.0
     found *= distance
-    found *= np.exp(logarithms[0])
+    found += 1.0
+    found *= np.exp(np.subtract(logarithms[0], distance, out=distance), out=distance)
     found += _linear(one, other)
     return found
+
+
+def _squared_distances(
+    one: Float[np.ndarray, "row parameter"], other: Float[np.ndarray, "run parameter"]
+) -> Float[np.ndarray, "row run"]:
+    """|a|^2 - 2 a b + |b|^2 as one product: rounding may leave less than nothing, far below that of the linear prior."""
+    row, run = (np.square(rows).sum(axis=1, keepdims=True) for rows in (one, other))
+    return np.hstack([row, -2.0 * one, np.ones_like(row)]) @ np.hstack([np.ones_like(run), other, run]).T
 
 
 def covariance_slope(
@@ -139,4 +147,4 @@ def _inverse(matrix: Float[np.ndarray, "run run"]) -> tuple[float, Float[np.ndar
 def _linear(
     one: Float[np.ndarray, "row parameter"], other: Float[np.ndarray, "run parameter"]
 ) -> Float[np.ndarray, "row run"]:
-    return WIDE * (1.0 + one @ other.T)
+    return np.hstack([np.full((len(one), 1), WIDE), WIDE * one]) @ np.hstack([np.ones((len(other), 1)), other]).T

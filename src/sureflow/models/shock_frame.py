@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.sparse import csr_array
 
 from sureflow import scratch
 from sureflow.models.contract import LayerView, View
@@ -103,7 +104,7 @@ class ShockFrame:
             values = product(single[some], self.values.reshape(n_runs, -1)).reshape(-1, *self.values.shape[1:])
             lost = product(single[some], self.lost.reshape(n_runs, -1)).reshape(-1, *self.lost.shape[1:])
             for one, rest, shock, layer in zip(values, lost, shocks[some], asked[some], strict=True):
-                yield self._on_mesh(one.astype(float), shock, layer) + rest
+                yield self._on_mesh(one, shock, layer) + rest
 
     def _on_mesh(
         self,
@@ -174,8 +175,17 @@ def rows_of_places(
 
 def places_of_rows(rows: Float[np.ndarray, "place line"], n_rows: int) -> Float[np.ndarray, "row line"]:
     """The places of the frame, as fractions, at the rows of the mesh."""
-    at, places = np.arange(n_rows, dtype=float), np.arange(len(rows), dtype=float)
-    return np.stack([np.interp(at, line, places) for line in rows.T], axis=1)
+    n_places, n_lines = rows.shape
+    # Rows are whole numbers: how many places lie up to each of them is counted, for all lines at once.
+    reached = np.clip(np.ceil(rows), 0, n_rows).astype(int) * n_lines + np.arange(n_lines)
+    up_to = np.bincount(reached.ravel(), minlength=(n_rows + 1) * n_lines)[: n_rows * n_lines]
+    up_to = up_to.reshape(n_rows, n_lines).cumsum(axis=0)
+    piece = np.clip(up_to - 1, 0, n_places - 2)
+    before, after = (np.take_along_axis(rows, piece + step, axis=0) for step in (0, 1))
+    at = np.arange(n_rows, dtype=float)[:, None]
+    inside = (before <= at) & (at < after)
+    share = np.divide(1.0, after - before, out=np.zeros_like(after), where=inside)
+    return np.where(inside, share * (at - before) + piece, np.where(at < before, 0.0, n_places - 1.0))
 
 
 def wall_and_rows(n_rows: int) -> Float[np.ndarray, " level"]:
@@ -197,7 +207,7 @@ def fields_of_frame(
     ones, differences do.
     """
     n_variables, (wall, hot) = len(zero), temperatures
-    found, layer = rows[:, :n_variables], rows[:, :n_variables].copy()
+    found, layer = rows[:, :n_variables], rows[:, :n_variables].copy(order="K")
     still = zero[columns[1]]
     cold = float(_falling((wall - still) / (hot - still), hottest, hottest + HOTTER))
     layer[:, columns[0]] = rows[:, n_variables]
@@ -239,11 +249,14 @@ def at_places(
 ) -> Float[np.ndarray, "place value line"]:
     """As `between` at levels 0, 1, ...: from the four values around every place."""
     piece = np.clip(at.astype(int), 0, len(values) - 2)
-    first, way = np.clip(piece - 1, 0, len(values) - 4), at - piece
-    found = np.zeros((len(at), *values.shape[1:]))
-    for number, tap in enumerate(_taps(way, piece - first)):
-        found += tap[:, None] * np.take_along_axis(values, (first + number)[:, None], axis=0)
-    return found
+    first, way, (n_places, n_values, n_lines) = np.clip(piece - 1, 0, len(values) - 4), at - piece, values.shape
+    columns = (first * n_lines + np.arange(n_lines))[..., None] + n_lines * np.arange(4)
+    weights = np.moveaxis(_taps(way, piece - first), 0, -1)
+    # One sparse product: a row is a place on a line, with all of its values.
+    start = 4 * np.arange(at.size + 1, dtype=np.int32)
+    taken = csr_array((weights.ravel(), columns.ravel().astype(np.int32), start), (at.size, n_places * n_lines))
+    found = taken @ np.ascontiguousarray(values.swapaxes(1, 2), float).reshape(-1, n_values)
+    return np.ascontiguousarray(found.T).reshape(n_values, *at.shape).swapaxes(0, 1)
 
 
 def _taps(way: np.ndarray, ahead: np.ndarray) -> Float[np.ndarray, "4 *place"]:
@@ -253,7 +266,11 @@ def _taps(way: np.ndarray, ahead: np.ndarray) -> Float[np.ndarray, "4 *place"]:
     """
     left, right = (1.0 + 2.0 * way) * (1.0 - way) ** 2, way**2 * (3.0 - 2.0 * way)
     rise, fall, none = way * (1.0 - way) ** 2, way**2 * (way - 1.0), np.zeros_like(way)
-    inside = [-0.5 * rise, left - 0.5 * fall, right + 0.5 * rise, 0.5 * fall]
-    start = [left - 1.5 * rise - 0.5 * fall, right + 2.0 * rise, 0.5 * (fall - rise), none]
-    end = [none, 0.5 * (fall - rise), left - 2.0 * fall, right + 0.5 * rise + 1.5 * fall]
-    return np.select([ahead == 0, ahead == 2], [np.stack(start), np.stack(end)], np.stack(inside))
+    found = np.stack([-0.5 * rise, left - 0.5 * fall, right + 0.5 * rise, 0.5 * fall])
+    ends = (
+        (0, [left - 1.5 * rise - 0.5 * fall, right + 2.0 * rise, 0.5 * (fall - rise), none]),
+        (2, [none, 0.5 * (fall - rise), left - 2.0 * fall, right + 0.5 * rise + 1.5 * fall]),
+    )
+    for which, taps in ends:
+        np.copyto(found, taps, where=ahead == which)
+    return found

@@ -239,14 +239,33 @@ def monotone(
     given: Float[np.ndarray, " node"], found: Float[np.ndarray, "some node"], at: Float[np.ndarray, " row"]
 ) -> Float[np.ndarray, "some row"]:
     """Piecewise cubics through (given, found) at some places, monotone as the nodes are; they end with slope 1."""
-    step = np.diff(given)
-    secant = np.diff(found, axis=1) / step
-    before, after = 2.0 * step[1:] + step[:-1], step[1:] + 2.0 * step[:-1]
-    middle = (before + after) / (before / secant[:, :-1] + after / secant[:, 1:])
-    edge = ((2.0 * step[0] + step[1]) * secant[:, 0] - step[0] * secant[:, 1]) / (step[0] + step[1])
-    slope = np.column_stack([np.clip(edge, 0.0, 3.0 * secant[:, 0]), middle, np.minimum(1.0, 3.0 * secant[:, -1])])
-    piece = np.clip(np.searchsorted(given, at, side="right") - 1, 0, len(step) - 1)
-    way, size = (at - given[piece]) / step[piece], step[piece]
-    left = (1.0 + 2.0 * way) * (1.0 - way) ** 2 * found[:, piece] + way * (1.0 - way) ** 2 * size * slope[:, piece]
-    right = way**2 * (3.0 - 2.0 * way) * found[:, piece + 1] + way**2 * (way - 1.0) * size * slope[:, piece + 1]
-    return left + right
+    return MonotoneMap.of(given, at)(found)
+
+
+@dataclass(frozen=True)
+class MonotoneMap:
+    """The same for nodes and places that are known beforehand: what a value and a slope at each node count at each place."""
+
+    step: Float[np.ndarray, " piece"]
+    of_value: Float[np.ndarray, "node row"]
+    of_slope: Float[np.ndarray, "node row"]
+
+    @classmethod
+    def of(cls, given: Float[np.ndarray, " node"], at: Float[np.ndarray, " row"]) -> Self:
+        step = np.diff(given)
+        piece, column = np.clip(np.searchsorted(given, at, side="right") - 1, 0, len(step) - 1), np.arange(len(at))
+        way, size = (at - given[piece]) / step[piece], step[piece]
+        of_value, of_slope = np.zeros((2, len(given), len(at)))
+        of_value[piece, column] = (1.0 + 2.0 * way) * (1.0 - way) ** 2
+        of_slope[piece, column] = way * (1.0 - way) ** 2 * size
+        of_value[piece + 1, column] = way**2 * (3.0 - 2.0 * way)
+        of_slope[piece + 1, column] = way**2 * (way - 1.0) * size
+        return cls(step, of_value, of_slope)
+
+    def __call__(self, found: Float[np.ndarray, "some node"]) -> Float[np.ndarray, "some row"]:
+        step, secant = self.step, np.diff(found, axis=1) / self.step
+        before, after = 2.0 * step[1:] + step[:-1], step[1:] + 2.0 * step[:-1]
+        middle = (before + after) / (before / secant[:, :-1] + after / secant[:, 1:])
+        edge = ((2.0 * step[0] + step[1]) * secant[:, 0] - step[0] * secant[:, 1]) / (step[0] + step[1])
+        slope = np.column_stack([np.clip(edge, 0.0, 3.0 * secant[:, 0]), middle, np.minimum(1.0, 3.0 * secant[:, -1])])
+        return found @ self.of_value + slope @ self.of_slope

@@ -49,11 +49,19 @@ class BarReductions(Reductions):
         found = np.empty(len(self.inputs))
         for start in range(0, len(found), AT_ONCE):
             some = slice(start, start + AT_ONCE)
-            removed = len(self.uses) * sum(part.removed_at_uses(some) for part in self.parts)
-            found[some] = self._mean_bar(np.maximum(variance - removed, 0.0))
+            removed, *others = (part.removed_at_uses(some) for part in self.parts)
+            for other in others:
+                removed += other
+            removed *= -len(self.uses)
+            removed += variance
+            found[some] = self._mean_bar(np.maximum(removed, 0.0, out=removed))
         return np.where(self.gone, 0.0, self._mean_bar(variance[None])[0] - found)
 
     def _mean_bar(self, variance: Float[np.ndarray, "some use"]) -> Float[np.ndarray, " some"]:
         # Two square roots take a tenth of the time of a power.
-        powers = np.sqrt(np.sqrt(variance)) if self.power == 0.25 else variance**self.power
+        if self.power == 0.25:
+            powers = np.sqrt(variance)
+            np.sqrt(powers, out=powers)
+        else:
+            powers = variance**self.power
         return powers.mean(axis=1) ** (0.5 / self.power)

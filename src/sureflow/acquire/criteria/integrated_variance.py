@@ -48,26 +48,32 @@ class _Part:
         self.weight = process.size(uses) / len(uses)
         known = process.turn(process.left(uses)).T
         self.left, self.covariance = np.empty((len(inputs), len(known))), np.empty((len(inputs), len(uses)))
+        self.removed, self.variance = np.empty((2, len(inputs)))
         for start in range(0, len(inputs), AT_ONCE):
             some = slice(start, start + AT_ONCE)
-            self.left[some] = process.left(inputs[some])
-            np.subtract(process.kernel(inputs[some], uses), self.left[some] @ known, out=self.covariance[some])
-        self.removed = np.square(self.covariance) @ self.weight
-        self.variance, self.use_variance = process.remaining(inputs, self.left), process.variance(uses)
+            left = self.left[some] = process.left(inputs[some])
+            covariance = np.subtract(process.kernel(inputs[some], uses), left @ known, out=self.covariance[some])
+            self.removed[some] = np.square(covariance) @ self.weight
+            self.variance[some] = process.remaining(inputs[some], left)
+        self.use_variance = process.variance(uses)
         self.floor = NOTHING * float(self.variance.max(initial=0.0))
+        self.precision = self._precision()
         self.rows, self.use_rows = np.empty((len(inputs), 0)), np.empty((len(uses), 0))
 
     def gain(self) -> Values:
-        return self.removed * self._precision(slice(None))
+        return self.removed * self.precision
 
     def removed_at_uses(self, some: slice) -> Float[np.ndarray, "some use"]:
         """What some of the candidates would remove of the variance at every use, times its weight."""
-        covariance = self.covariance[some] - self.rows[some] @ self.use_rows.T
-        return self.weight * np.square(covariance) * self._precision(some)[:, None]
+        removed = self.rows[some] @ self.use_rows.T
+        np.square(np.subtract(self.covariance[some], removed, out=removed), out=removed)
+        removed *= self.weight
+        removed *= self.precision[some, None]
+        return removed
 
-    def _precision(self, some: slice) -> Float[np.ndarray, " some"]:
+    def _precision(self) -> Values:
         """One over the variance with which runs there are seen; zero where they tell nothing."""
-        seen, matters = self.variance[some] + self.process.noise, self.told[some] & (self.variance[some] > self.floor)
+        seen, matters = self.variance + self.process.noise, self.told & (self.variance > self.floor)
         return np.divide(1.0, seen, out=np.zeros_like(seen), where=matters)
 
     def take(self, candidate: int) -> None:
@@ -84,6 +90,7 @@ class _Part:
         along = self.covariance @ weighted - self.rows @ (self.use_rows.T @ weighted)
         self.removed = np.maximum(self.removed - 2.0 * row * along + row**2 * float(use_row @ weighted), 0.0)
         self.variance = np.maximum(self.variance - row**2, 0.0)
+        self.precision = self._precision()
         self.use_variance = np.maximum(self.use_variance - use_row**2, 0.0)
         self.rows, self.use_rows = np.column_stack([self.rows, row]), np.column_stack([self.use_rows, use_row])
 
