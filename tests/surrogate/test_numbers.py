@@ -16,7 +16,8 @@ from sureflow.models.warps import COLUMNS
 from sureflow.surrogate.artifact import load
 from sureflow.surrogate.fit import fit
 from sureflow.surrogate.learning import learn
-from sureflow.surrogate.numbers import NumberProcess, RunNumbers
+from sureflow.surrogate.number_process import NumberGroup, NumberProcess
+from sureflow.surrogate.numbers import RunNumbers
 from sureflow.surrogate.specification import Specification
 
 INPUTS = np.random.default_rng(0).normal(size=(14, 2))
@@ -43,7 +44,7 @@ def test_values_and_deviations_are_those_of_scikit_learn():
     asked = np.array([[0.2, -0.4], [2.5, 1.0]])
     mean, std = regressor(fitted, INPUTS, targets).predict(asked, return_std=True)
     noise = np.exp(fitted.process.logarithms[0, 1])
-    found, bars = fitted(asked)
+    ((found, bars),) = NumberGroup((fitted,))(asked)
     facts, shift = fitted.facts, float(fitted.process.mean[0, 0])
     np.testing.assert_allclose(found, facts.shift + facts.scale * (shift + size * mean), rtol=1e-6)
     # Beside a prior as wide as that of constant and slopes, scikit-learn's small variances lose digits.
@@ -64,9 +65,28 @@ def test_leave_one_out_errors_are_those_of_refits_by_scikit_learn():
 def test_what_varies_by_orders_of_magnitude_is_learned_as_a_logarithm():
     fitted = NumberProcess.fit("heat", "W/m2", INPUTS, np.exp(3 * INPUTS[:, 0]))
     assert fitted.facts.logarithmic
-    found, std = fitted(INPUTS + 0.05)
+    ((found, std),) = NumberGroup((fitted,))(INPUTS + 0.05)
     np.testing.assert_allclose(found, np.exp(3 * (INPUTS[:, 0] + 0.05)), rtol=0.02)
     assert (std > 0).all()
+
+
+def test_numbers_that_are_told_together_are_those_of_each_process():
+    """Numbers over other inputs, or inputs that do not all vary, are told apart."""
+    flat = np.column_stack([INPUTS, np.zeros(len(INPUTS))])
+    values = {"drag": VALUES, "heat": np.exp(3 * INPUTS[:, 0]), "shift": INPUTS.sum(axis=1)}
+    numbers = [
+        NumberProcess.fit(
+            name, "1", flat if name == "shift" else INPUTS, one, kind="similarity" if name == "shift" else "model"
+        )
+        for name, one in values.items()
+    ]
+    groups = NumberGroup.of(numbers)
+    assert [len(group.members) for group in groups] == [2, 1]
+    for group, inputs in zip(groups, (INPUTS, flat), strict=True):
+        for one, told in zip(group.members, group(inputs + 0.1), strict=True):
+            alone = one.process.predict(inputs + 0.1, np.zeros((1, 0)))
+            expected = one.told(alone.mean[:, 0, 0], alone.std[:, 0, 0])
+            np.testing.assert_allclose(told, expected, rtol=1e-9)
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +147,7 @@ def test_bars_of_numbers_hold_and_are_never_those_of_the_process_made_smaller():
     assert model.numbers.bars is not None
     others = runs.parameters[30:]
     values, std = model.numbers(model.number_space, others)["lift"]
-    own = model.numbers.processes[0](model.number_space.inputs("model", others))[1]
+    ((_, own),) = NumberGroup(model.numbers.processes)(model.number_space.inputs("model", others))
     assert (std >= own * (1 - 1e-6)).all()
     assert np.mean(np.abs(values - lift[30:]) <= 1.6449 * std) > 0.75
 

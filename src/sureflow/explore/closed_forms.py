@@ -111,7 +111,7 @@ def pod_gp(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     rows = np.concatenate([fitted.mean[None], fitted.modes])
     mean = join(one, location * scale).rows(rows)
     epistemic = join(one * 0.0, variance * scale**2).squares(rows).root()
-    parts = {EPISTEMIC: epistemic, DISCREPANCY: one.rows(fitted._discrepancy[None], Kind.POSITIVE)}
+    parts = {EPISTEMIC: epistemic, DISCREPANCY: one.rows(fitted.discrepancy[None], Kind.POSITIVE)}
     return Form(mean, parts, (variance * scale**2).sum().root() * (1 / fitted._typical_deviation))
 
 

@@ -95,6 +95,10 @@ class Interpolation(FittedModel):
         spread = spread.reshape(len(inputs), *self.fields.shape[1:])
         return Predictive(self._mean(inputs), {EPISTEMIC: self._power(inputs)[:, None, None] * spread})
 
+    def mean(self, inputs: Inputs) -> Fields:
+        """Of `predict`, in half of its time."""
+        return self._mean(self._used(inputs))
+
     def slope(
         self, inputs: Inputs, coordinates: Coordinates, d_inputs: Inputs, d_coordinates: Coordinates
     ) -> Float[np.ndarray, "variable value"]:

@@ -11,7 +11,7 @@ from sureflow.data.scaling import SCALINGS, Scaling
 from sureflow.data.wall_layer import WallLayer
 from sureflow.errors import SureflowError
 from sureflow.models.contract import ModelSettings
-from sureflow.surrogate.numbers import NumberFacts
+from sureflow.surrogate.number_process import NumberFacts
 from sureflow.surrogate.specification import Specification
 from sureflow.uq.bars import CalibrationFacts
 from sureflow.uq.hull import HullFacts

@@ -14,11 +14,11 @@ import numpy as np
 from jaxtyping import Float
 
 from sureflow.data.runs import Runs
-from sureflow.models.contract import Groups, View, varying
-from sureflow.models.pod_gp import PodGP, PodGPSettings
-from sureflow.predictive import Predictive
+from sureflow.models.contract import varying
+from sureflow.models.pod_gp import PodGP
 from sureflow.runtime import on_all_cores
 from sureflow.surrogate.declared_observer import DeclaredObserver
+from sureflow.surrogate.number_process import NumberFacts, NumberGroup, NumberProcess, Told
 from sureflow.surrogate.number_space import InputKind, NumberSpace
 from sureflow.surrogate.observe import Observer
 from sureflow.surrogate.predictor import Conditions
@@ -26,84 +26,16 @@ from sureflow.uq.bars import Calibration
 from sureflow.uq.domain import TrainingDomain
 from sureflow.uq.fit_bars import FEWEST_HELD_OUT, fit_calibration
 from sureflow.uq.folds import Fold, HeldOutRuns
-from sureflow.validation import Section
 
 TINY = 1e-300
 # Ways to learn a number that err up to so much more than the best one on runs left out have a say in its bars.
 LITTLE_MORE = 3.0
-# Positive numbers that vary by more than this factor are learned as logarithms.
-WIDE = 3.0
 # What a run of our solver says of its computation and its mesh is nothing about the flow; and what follows from the condition
 # alone, or is among the quantities under another name, is nothing to learn.
 OF_THE_COMPUTATION = ("steps", "criterion", "residual", "unfrozen", "balance_error", "seconds", "heat_flux_dip")
 OF_THE_MESH = ("axis_shock_offset_cells", "undisturbed_cells", "lowest_temperature_ratio", "wall_cell_reynolds")
 KNOWN_ANYWAY = ("stagnation_temperature_k", "knudsen", "reynolds", "q_stag_w_m2")
 NOTHING_TO_LEARN = (*OF_THE_COMPUTATION, *OF_THE_MESH, *KNOWN_ANYWAY)
-
-
-class NumberFacts(Section):
-    """A number, as far as arrays do not say it. `error` is its relative error on runs left out one at a time."""
-
-    name: str
-    unit: str
-    logarithmic: bool
-    shift: float
-    scale: float
-    error: float
-    inputs: InputKind = "model"
-    estimated: bool = False  # learned is what the number is of its estimate
-
-
-@dataclass(frozen=True)
-class NumberProcess:
-    """One number over the conditions: a Gaussian process of the number, or of its logarithm."""
-
-    facts: NumberFacts
-    process: PodGP
-
-    @classmethod
-    def fit(
-        cls, name: str, unit: str, inputs: np.ndarray, values: Float[np.ndarray, " run"], kind: InputKind = "model"
-    ) -> Self:
-        """With the error of every run left out in closed form, all else that was learned unchanged."""
-        logarithmic = bool(values.min() > 0 and values.max() > WIDE * values.min())
-        learned = np.log(values) if logarithmic else values
-        shift, scale = float(learned.mean()), float(learned.std()) or 1.0
-        fields = ((learned - shift) / scale)[:, None, None]
-        process = PodGPSettings(modes=1).fit(View(inputs, fields, np.zeros((1, 0)), (name,)))
-        facts = NumberFacts(
-            name=name, unit=unit, logarithmic=logarithmic, shift=shift, scale=scale, error=0.0, inputs=kind
-        )
-        fitted = cls(facts, process)
-        missed = fitted.left_out([np.array([run]) for run in range(len(values))])[0] - values
-        size = np.sqrt(np.mean(values**2)) or 1.0
-        error = np.sqrt(np.mean((missed / np.where(values != 0, values, size)) ** 2))
-        return replace(fitted, facts=facts.model_copy(update={"error": float(error)}))
-
-    def __call__(self, inputs: np.ndarray) -> tuple[Float[np.ndarray, " case"], Float[np.ndarray, " case"]]:
-        """Values and standard deviations at conditions, of what is learned."""
-        return self._told(self.process.predict(inputs, np.zeros((1, 0))))
-
-    def left_out(self, groups: Groups) -> tuple[Float[np.ndarray, " case"], Float[np.ndarray, " case"]]:
-        """The same at runs, group by group, from the processes of the others."""
-        return self._told(self.process.leave_out(groups).predictive)
-
-    def _told(self, found: Predictive) -> tuple[Float[np.ndarray, " case"], Float[np.ndarray, " case"]]:
-        std = found.std
-        assert std is not None
-        values = self.physical(np.asarray(found.mean)[:, 0, 0])
-        slope = self.facts.scale * (np.abs(values) if self.facts.logarithmic else 1.0)
-        return values, slope * np.asarray(std)[:, 0, 0]
-
-    def physical(self, normalized: Float[np.ndarray, " case"]) -> Float[np.ndarray, " case"]:
-        values = self.facts.shift + self.facts.scale * normalized
-        return np.exp(values) if self.facts.logarithmic else values
-
-    @cached_property
-    def learned(self) -> Float[np.ndarray, " run"]:
-        """What was learned, at the runs."""
-        process = self.process
-        return self.physical(process.mean[0, 0] + process.scale[0] * process.modes[0, 0, 0] * process.coefficients[0])
 
 
 @dataclass(frozen=True)
@@ -139,13 +71,22 @@ class RunNumbers:
         every = (*self.processes, *self.others)
         inputs = space.all_inputs(conditions, {one.facts.inputs for one in every})
         estimates = space.estimates({one.facts.name for one in every if one.facts.estimated}, conditions)
-        values, std = _told(self.processes, self.others, estimates, lambda one: one(inputs[one.facts.inputs]))
+        answers = {
+            id(one): told
+            for group in self._groups
+            for one, told in zip(group.members, group(inputs[group.inputs]), strict=True)
+        }
+        values, std = _told(self.processes, self.others, estimates, lambda one: answers[id(one)])
         if self.bars is not None:
             beyond, size = space.domain.beyond(conditions), np.maximum(np.abs(values), TINY)
             own = (std / size)[:, :, None]
             std = size * self.bars.std(own, np.ones(len(values)), beyond, lambda bars: bars)[:, :, 0]
         names = [one.facts.name for one in self.processes]
         return dict(zip(names, zip(values.T, std.T, strict=True), strict=True))
+
+    @cached_property
+    def _groups(self) -> list[NumberGroup]:
+        return NumberGroup.of((*self.processes, *self.others))
 
     def facts(self) -> dict[str, NumberFacts]:
         return {one.facts.name: one.facts for one in self.processes}
@@ -180,7 +121,7 @@ def _told(
     processes: Sequence[NumberProcess],
     others: Sequence[NumberProcess],
     estimates: Mapping[str, Float[np.ndarray, " case"]],
-    ask: Callable[[NumberProcess], tuple[np.ndarray, np.ndarray]],
+    ask: Callable[[NumberProcess], Told],
 ) -> tuple[Float[np.ndarray, "case number"], Float[np.ndarray, "case number"]]:
     """Values and standard deviations of all numbers: those of the processes, and how far other ways lie off."""
 

@@ -1,8 +1,8 @@
 """Where the values of a prediction are: at the points that the runs share, or at points that follow from the parameters."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Self
 
 import numpy as np
@@ -35,6 +35,8 @@ Fields = Float[np.ndarray, "case variable point"]
 
 # How many points away a neighbor is at most, along every index of a structured block.
 NEIGHBORS = 3
+# Of how many conditions the lines of the mesh are kept: a few numbers of each.
+KEPT_LINES = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,17 @@ class MovingGeometry:
         return cls(inputs, InterpolationSettings(scales="learned").fit(view), len(first.points))
 
     def at(self, condition: Float[np.ndarray, " parameter"]) -> Geometry:
-        found = self.places.predict(self.inputs.forward(condition[None]), np.empty((0, 0))).mean
-        points, nodes = np.split(np.asarray(found)[0].T, [self.n_points])
+        """The last ones are kept: a prediction asks several times for the same, and so does a calibration for all runs."""
+        return self._kept(np.asarray(condition, float).tobytes())
+
+    @cached_property
+    def _kept(self) -> Callable[[bytes], Geometry]:
+        return lru_cache(max(2, scratch.BLOCK // self.places.fields[0].nbytes))(self._at)
+
+    def _at(self, condition: bytes) -> Geometry:
+        found = self.places.mean(self.inputs.forward(np.frombuffer(condition)[None]))
+        found.flags.writeable = False
+        points, nodes = np.split(found[0].T, [self.n_points])
         return Geometry(points, nodes if len(nodes) else None)
 
     def slope(self, condition: Float[np.ndarray, " parameter"], along: Float[np.ndarray, " parameter"]) -> Geometry:
@@ -125,12 +136,17 @@ class Space:
         """The lines from the wall of a plane block at conditions, which has such lines at all runs."""
         if self.geometry is not None:
             return [self._shared_lines] * len(conditions)
-        found = [lines_of(self.at(condition), self.topology) for condition in conditions]
+        found = [self._kept_lines(condition.tobytes()) for condition in np.asarray(conditions, float)]
         if any(one is None for one in found):
             raise SureflowError(
                 "the lines of the mesh are not normal to the wall at this condition: choose one nearer to the training runs"
             )
         return found  # type: ignore[return-value]
+
+    @cached_property
+    def _kept_lines(self) -> Callable[[bytes], Lines | None]:
+        """Those of the last conditions: verdict and prediction ask for the same."""
+        return lru_cache(KEPT_LINES)(lambda condition: lines_of(self.at(np.frombuffer(condition)), self.topology))
 
     @cached_property
     def _shared_lines(self) -> Lines:
