@@ -9,8 +9,9 @@ import layers
 from sureflow.data.wall_layer import ALONG
 from sureflow.errors import SureflowError
 from sureflow.models import AlignedSettings, BodyAlignedSettings, InterpolationSettings
-from sureflow.models.body_frame import BETWEEN, BodyFrame, body_nodes
+from sureflow.models.body_frame import BETWEEN, BodyFrame, _taken, body_nodes
 from sureflow.models.kernels import KERNELS, inverse_system, terms
+from sureflow.models.shock_frame import between
 from sureflow.models.warps import told_of_lines
 from sureflow.surrogate.choose import suits
 from sureflow.surrogate.specification import ComparisonSettings
@@ -169,3 +170,11 @@ def test_models_of_earlier_versions_answer_as_they_did():
     former = type(fitted).from_arrays(arrays)
     assert former.width == 1.0
     assert former.warp.held == 0.0
+
+
+@pytest.mark.parametrize("count", [3, 4, 9])
+def test_values_are_taken_to_places_between_lines(count):
+    at, lines = np.linspace(0.0, count - 1.0, 23), np.arange(count, dtype=float)
+    values = np.random.default_rng(0).normal(size=count)
+    expected = between(values[:, None, None], lines, at[:, None])[:, 0, 0]
+    np.testing.assert_allclose(_taken(at, count) @ values, expected, atol=1e-14)

@@ -20,6 +20,7 @@ from sureflow.models.shock_frame import (
     at_places,
     between,
     fields_of_frame,
+    four_around,
     levels_of_run,
     places_of_rows,
     shock_rows,
@@ -339,4 +340,8 @@ def _held_back(share: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
 
 def _taken(at: Float[np.ndarray, " place"], count: int) -> Float[np.ndarray, "place line"]:
     """What takes values on so many lines to places between them."""
-    return between(np.eye(count)[:, None], np.arange(count, dtype=float), np.tile(at[:, None], count))[:, 0]
+    if count < 4:
+        return between(np.eye(count)[:, None], np.arange(count, dtype=float), np.tile(at[:, None], count))[:, 0]
+    (first, weights), taken = four_around(at, count), np.zeros((len(at), count))
+    np.put_along_axis(taken, first[:, None] + np.arange(4), weights, axis=1)
+    return taken

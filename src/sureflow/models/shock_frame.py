@@ -248,15 +248,23 @@ def at_places(
     values: Float[np.ndarray, "level value line"], at: Float[np.ndarray, "place line"]
 ) -> Float[np.ndarray, "place value line"]:
     """As `between` at levels 0, 1, ...: from the four values around every place."""
-    piece = np.clip(at.astype(int), 0, len(values) - 2)
-    first, way, (n_places, n_values, n_lines) = np.clip(piece - 1, 0, len(values) - 4), at - piece, values.shape
+    n_places, n_values, n_lines = values.shape
+    first, weights = four_around(at, n_places)
     columns = (first * n_lines + np.arange(n_lines))[..., None] + n_lines * np.arange(4)
-    weights = np.moveaxis(_taps(way, piece - first), 0, -1)
     # One sparse product: a row is a place on a line, with all of its values.
     start = 4 * np.arange(at.size + 1, dtype=np.int32)
     taken = csr_array((weights.ravel(), columns.ravel().astype(np.int32), start), (at.size, n_places * n_lines))
     found = taken @ np.ascontiguousarray(values.swapaxes(1, 2), float).reshape(-1, n_values)
     return np.ascontiguousarray(found.T).reshape(n_values, *at.shape).swapaxes(0, 1)
+
+
+def four_around(
+    at: Float[np.ndarray, "*place"], n_levels: int
+) -> tuple[Int[np.ndarray, "*place"], Float[np.ndarray, "*place 4"]]:
+    """The first of the four levels, of 0, 1, ..., that a value between them is interpolated from, and their weights."""
+    piece = np.clip(at.astype(int), 0, n_levels - 2)
+    first = np.clip(piece - 1, 0, n_levels - 4)
+    return first, np.moveaxis(_taps(at - piece, piece - first), 0, -1)
 
 
 def _taps(way: np.ndarray, ahead: np.ndarray) -> Float[np.ndarray, "4 *place"]:
