@@ -32,8 +32,9 @@ def covariance(
 ) -> Float[np.ndarray, "*process row run"]:
     """Of a process without its noise: amplitude^2 times Matern-5/2 of the scaled distance, and the wide linear prior."""
     scale = np.sqrt(5.0) * np.exp(-logarithms[..., None, 2:])
-    distance = distances(one * scale, other * scale)
+    distance = _squared_distances(one * scale, other * scale)
     # In place: for many rows, most of the time goes into memory.
+    np.sqrt(np.maximum(distance, 0.0, out=distance), out=distance)
     found = distance / 3.0
     found += 1.0
     found *= distance
@@ -41,6 +42,15 @@ def covariance(
     found *= np.exp(np.subtract(logarithms[..., :1, None], distance, out=distance), out=distance)
     found += _linear(one, other)
     return found
+
+
+def _squared_distances(
+    one: Float[np.ndarray, "*process row parameter"], other: Float[np.ndarray, "*process run parameter"]
+) -> Float[np.ndarray, "*process row run"]:
+    """|a|^2 - 2 a b + |b|^2 as one product: its rounding is far below that of the linear prior."""
+    row, run = (np.square(rows).sum(axis=-1, keepdims=True) for rows in (one, other))
+    left = np.concatenate([row, -2.0 * one, np.ones_like(row)], axis=-1)
+    return left @ np.concatenate([np.ones_like(run), other, run], axis=-1).swapaxes(-1, -2)
 
 
 @dataclass(frozen=True)
