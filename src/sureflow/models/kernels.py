@@ -30,7 +30,7 @@ class Kernel(NamedTuple):
 
 
 def _cubic(distance: np.ndarray) -> np.ndarray:
-    return distance * distance * distance  # in a twentieth of the time of a power
+    return distance**3
 
 
 def _thin_plate(distance: np.ndarray) -> np.ndarray:
