@@ -122,9 +122,6 @@ def test_every_block_of_a_page_runs(page, prepared, tmp_path, monkeypatch, capsy
     shutil.copytree(prepared, folder)
     monkeypatch.chdir(folder)
     names = python_names()
-    if page.endswith("trust.md"):  # intervals need more runs than those that the other model has not seen
-        shutil.rmtree("model")
-        shutil.move("model-of-all", "model")
     if page.endswith("own-runs.md"):
         shutil.rmtree(folder / "runs.zarr")
     else:

@@ -1,5 +1,6 @@
 """The closed loop: it ends where it should, and goes on after interruptions to the same result."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -91,6 +92,19 @@ def test_another_goal_in_the_same_folder_is_refused(uninterrupted):
     folder, _ = uninterrupted
     with pytest.raises(sf.SureflowError, match="has another goal"):
         go(folder, Goal(most_runs=99))
+
+
+def test_folders_of_others_and_damaged_rounds_are_refused(uninterrupted, tmp_path):
+    begin(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "model.json").write_text("{}")
+    with pytest.raises(sf.SureflowError, match="holds other files than those of improve"):
+        go(tmp_path, Goal(most_runs=10))
+    folder, _ = uninterrupted
+    damaged = shutil.copytree(folder, tmp_path / "copy")
+    (damaged / "out" / "rounds.jsonl").write_text('{"runs": 39}\n')
+    with pytest.raises(sf.SureflowError, match=r"rounds\.jsonl is damaged"):
+        read_rounds(damaged / "out")
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,15 @@ def test_the_first_proposal_that_fills_space_is_in_the_gap():
 
 
 @pytest.mark.parametrize("criterion", list(CRITERIA))
+def test_runs_that_the_model_has_not_learned_from_count_as_computed(model, criterion):
+    """As the next proposals after the first one, once it was computed and the model not yet trained again."""
+    both = conditions_of(sf.propose(model, count=2, criterion=criterion))
+    kept = np.concatenate([model.domain.parameters, both[:1]])
+    again = conditions_of(sf.propose(model, count=1, criterion=criterion, runs=synthetic.runs(kept)))
+    np.testing.assert_array_equal(again[0], both[1])
+
+
+@pytest.mark.parametrize("criterion", list(CRITERIA))
 def test_every_criterion_proposes_distinct_conditions_in_order(model, criterion):
     table = sf.propose(model, count=6, criterion=criterion)
     assert list(table.columns) == ["mach", "altitude_km", "gain", "distance", "mean_std"]
@@ -145,6 +154,14 @@ def test_the_simplex_rule_works_in_one_parameter():
         ({"region": {"ranges": {"speed": [45.0, 60.0]}}}, "names 'speed': the parameters are mach, altitude_km"),
         ({"region": {"ranges": {"mach": [20.0, 10.0]}}}, "runs backwards"),
         ({"region": {"area": 3}}, "area"),
+        ({"region": TRACK | {"ranges": {"mach": [10, 12]}}}, "leave one of them out"),
+        (
+            {"region": {"polygon": {"parameters": ["mach", "mach"], "corners": [[1, 2], [3, 4], [5, 2]]}}},
+            "'mach' twice",
+        ),
+        ({"region": {"conditions": {"mach": [35, 45], "altitude_km": [70, 95]}}}, "reach mach=35..45, and nothing"),
+        ({"region": {"conditions": {"mach": [], "altitude_km": []}}}, "are empty"),
+        ({"seed": -1}, "seed=-1 must be 0 or more"),
         ({"candidates": np.array([[99.0, 40.0]])}, "no candidates are left"),
         ({"candidates": np.zeros((3, 1))}, r"candidates have the shape \(3, 1\)"),
         ({"per_cost": True}, "number called steps"),

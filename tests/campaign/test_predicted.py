@@ -4,10 +4,10 @@ import pytest
 import synthetic
 from campaigns import Inline, crew, fake_solver, tiny
 from sureflow import open_runs
-from sureflow.campaign.predicted import PredictedStarts
+from sureflow.campaign.predicted import NoStart, PredictedStarts
 from sureflow.campaign.run import Options, run_campaign, run_levels, solve_case
 from sureflow.data.run_store import RunStore
-from sureflow.errors import Refused, SureflowError
+from sureflow.errors import SureflowError
 from sureflow.flow.solve import solve_flow
 from sureflow.physics.free_stream import FlightCondition
 from sureflow.surrogate.fit import fit
@@ -36,7 +36,7 @@ def test_a_predicted_start_leads_to_the_same_flow_in_fewer_steps(starts):
 
 
 def test_conditions_outside_of_the_model_are_refused(starts):
-    with pytest.raises(Refused, match="refused"):
+    with pytest.raises(NoStart, match=r"gives no start here .*: solve without one"):
         starts.start(FlightCondition(39.0, 70.0))
 
 

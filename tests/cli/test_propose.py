@@ -1,5 +1,6 @@
 """`sureflow propose`: the next runs in a table, a file and a picture."""
 
+import numpy as np
 import pytest
 
 import campaigns
@@ -43,6 +44,19 @@ def test_bad_input_ends_in_a_sentence(refused, model, tmp_path):
     assert "(--overwrite)" in refused("propose", model, "-o", "next.csv")
     assert "--levels needs the store of runs" in refused("propose", model, "--levels")
     assert "there are runs on one mesh only" in refused("propose", model, "runs.zarr", "--levels")
+    assert "its folder does not exist" in refused("propose", model, "-o", "nowhere/next.csv")
+    assert "seed=-1 must be 0 or more" in refused("propose", model, "--seed", "-1")
+    others = np.linspace(0, 1, 5)
+    sf.Runs.from_arrays({"angle": others}, others[:, None], {"p": np.outer(others, others)}).save(tmp_path / "o.zarr")
+    assert "have the parameters angle, and the model mach, altitude_km" in refused("propose", model, "o.zarr")
+
+
+def test_what_is_cut_off_and_what_counts_is_told(run, model, tmp_path):
+    campaigns.run(tmp_path / "runs.zarr", campaigns.square(4))
+    (tmp_path / "use.toml").write_text("[ranges]\nmach = [10, 1e9]\n")
+    ended = run("propose", model, "runs.zarr", "--count", "2", "--region", "use.toml")
+    assert "mach is taken from 10..40: nothing can be computed beyond" in " ".join(ended.remarks.split())
+    assert "of runs.zarr count as computed, though the model has not learned from them" in " ".join(ended.out.split())
 
 
 def test_the_mesh_of_each_run_is_chosen_too(run, refused, tmp_path):
@@ -50,7 +64,7 @@ def test_the_mesh_of_each_run_is_chosen_too(run, refused, tmp_path):
     for name, runs in (("fine", fine), ("coarse", coarse)):
         runs.save(tmp_path / f"{name}.zarr")
     assert "give that of a coarser mesh too" in refused("runs", "levels", "fine.zarr", "-o", "both.zarr")
-    assert "are not nested" in refused("runs", "levels", "coarse.zarr", "fine.zarr", "-o", "both.zarr")
+    assert "exchange the two stores" in refused("runs", "levels", "coarse.zarr", "fine.zarr", "-o", "both.zarr")
     ended = run("runs", "levels", "fine.zarr", "coarse.zarr", "-o", "both.zarr")
     assert "coarser: 25 runs" in ended.out
     assert "25 converged on 8 x 6 cells" in run("info", "both.zarr").out

@@ -90,6 +90,14 @@ def test_unseen_runs_calibrate_with_a_guarantee_and_training_runs_do_not_count(s
     assert not surrogate.calibrate(both, folds=True).calibration.fields.exact
 
 
+def test_unseen_runs_too_few_for_intervals_leave_the_calibration_to_folds(surrogate):
+    few = runs(TRAINED, UNSEEN[:8])
+    assert str(calibration_runs(surrogate, few)).endswith("8 others do not count: unseen runs do from 18 on")
+    assert calibration_runs(surrogate, few).by_folds
+    # Without the training runs there is nothing else.
+    assert not calibration_runs(surrogate, runs(UNSEEN[:8])).by_folds
+
+
 def test_the_order_of_parameters_does_not_matter(surrogate):
     both = runs(TRAINED, UNSEEN)
     turned = Runs.from_arrays(

@@ -5,6 +5,7 @@ are there already are not computed again: whatever interrupts the loop, it goes 
 """
 
 import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
@@ -16,6 +17,7 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from sureflow.acquire.criteria import CRITERIA, Criterion
 from sureflow.acquire.criteria.largest_bar import MEAN, aggregated_bars
+from sureflow.acquire.folders import require_own_folder
 from sureflow.acquire.proposals import LEVEL, make_proposal
 from sureflow.acquire.records import failed_conditions, level_records, recorded_costs
 from sureflow.acquire.region import Region, UseSettings, region_of
@@ -25,7 +27,7 @@ from sureflow.campaign.run import Case, Workers, run_levels, solve_case
 from sureflow.data.layout import COARSER
 from sureflow.data.schema import Status
 from sureflow.data.store import open_runs, open_store
-from sureflow.errors import Exists, SureflowError
+from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 from sureflow.surrogate.artifact import save
 from sureflow.surrogate.fit import fit
@@ -96,8 +98,11 @@ def improve(
 ) -> list[Round]:
     """Improve the model of a store until the goal is met; the model of every round is kept in the folder."""
     follow_up(store, open_store(store).parameters()[:1].tolist())  # refuses what our solver cannot continue
+    require_own_folder(folder, GOAL, "improve")
     with alone_in(folder):
-        rounds = _begun(folder, goal)
+        rounds = _begun(folder, goal, store)
+        for found in rounds:
+            watch(found)
         seconds = rounds[-1].seconds if rounds else 0.0
         while not (rounds and rounds[-1].ended):
             if rounds and rounds[-1].proposed:
@@ -166,15 +171,19 @@ def read_rounds(folder: Path) -> list[Round]:
     """The rounds so far; a line that was cut off is not there."""
     path = folder / LOG
     lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
-    return [Round(**json.loads(line)) for line in lines]
+    try:
+        return [Round(**json.loads(line)) for line in lines]
+    except (ValueError, TypeError):
+        raise SureflowError(f"{path} is damaged: choose another folder; the runs of the store are kept") from None
 
 
-def _begun(folder: Path, goal: Goal) -> list[Round]:
-    """The rounds of an interrupted loop with the same goal; what failed before its first round was not begun."""
-    described = json.dumps(plain(goal), indent=2) + "\n"
+def _begun(folder: Path, goal: Goal, store: Path) -> list[Round]:
+    """The rounds of an interrupted loop with the same goal and store; what failed before its first round was not begun."""
+    place = Path(os.path.relpath(store, folder)).as_posix()  # both may be moved together
+    described = json.dumps({"store": place, **plain(goal)}, indent=2) + "\n"
     path = folder / GOAL
     if (folder / LOG).exists() and path.exists() and path.read_text(encoding="utf-8") != described:
-        raise Exists(f"{folder} has another goal: choose another folder")
+        raise SureflowError(f"{folder} has another goal, or other runs: choose another folder")
     write_atomically(path, described.encode())
     return read_rounds(folder)
 

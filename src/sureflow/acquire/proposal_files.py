@@ -25,6 +25,10 @@ def proposal_writer(
     """
     if path.suffix.lower() not in ENDINGS:
         raise SureflowError(f"{path}: the ending {path.suffix!r} is not one of {', '.join(ENDINGS)}")
+    if path.is_dir() or not path.parent.is_dir():
+        raise SureflowError(
+            f"{path} cannot be written: {'it is a folder' if path.is_dir() else 'its folder does not exist'}"
+        )
     if path.exists() and not overwrite:
         raise Exists(f"{path} exists: choose another name, or allow it to be replaced")
     if path.suffix.lower() == ".csv":

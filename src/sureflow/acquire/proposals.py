@@ -38,7 +38,8 @@ LEVEL = "level"  # a column of the table
 class Proposal:
     """Proposed conditions as a table, and the candidates (on the finest mesh) with their gains before one was taken.
 
-    The name of the criterion is an attribute of the table as well.
+    `computed` are the conditions that count as runs though the model has not learned from them. The name of the criterion is
+    an attribute of the table as well.
     """
 
     table: "pandas.DataFrame"
@@ -46,6 +47,7 @@ class Proposal:
     gains: Float[np.ndarray, " candidate"]
     criterion: Criterion
     region: Region
+    computed: Conditions
 
     def __post_init__(self) -> None:
         self.table.attrs["criterion"] = self.criterion.name
@@ -75,7 +77,8 @@ def propose(
 
     `distance` is that to the nearest run as the model sees it. `mean_std` is the standard deviation that the model expects,
     in standard deviations of the training fields, averaged over points and fields; it is missing where the model has no
-    bars. With `runs` that have a number called steps, `steps` are those expected; with `per_cost` gains are divided by them.
+    bars. `runs` that the model has not learned from count as computed. If they have a number called steps, `steps` are those
+    expected; with `per_cost` gains are divided by them.
     With `levels`, a model of levels and its `runs`, the mesh of each run is chosen as well, by gain over steps times cells:
     `level` is 0 for the finest mesh, and a run on it comes with those on the coarser ones.
 
@@ -96,6 +99,7 @@ def propose(
         region=region_of(model.header, model.domain.parameters.copy(), read_use(region)),
         candidates=None if candidates is None else np.asarray(candidates, float),
         avoid=None if avoid is None else np.asarray(avoid, float),
+        computed=None if runs is None else runs.parameters,
         costs=costs,
         per_cost=per_cost,
         levels=levels_of(_required(runs)) if levels else (),
@@ -118,25 +122,33 @@ def make_proposal(
     criterion: Criterion | None = None,
     candidates: Conditions | None = None,
     avoid: Conditions | None = None,
+    computed: Conditions | None = None,
     costs: RunCosts | None = None,
     per_cost: bool = False,
     levels: Sequence[MeshLevel] = (),
     seed: int = 0,
 ) -> Proposal:
-    """As `propose`, from settled settings, and with all that a picture needs."""
+    """As `propose`, from settled settings, and with all that a picture needs.
+
+    Conditions that were `computed` but not learned from count as runs that were taken before.
+    """
     if count < 1:
         raise SureflowError(f"count={count} must be at least 1")
+    if seed < 0:
+        raise SureflowError(f"seed={seed} must be 0 or more")
     found = region.draw(CANDIDATES, seed) if candidates is None else _given(candidates, region)
     uses = region.draw(USES, seed + 1)
     if levels:
         return _on_levels(model, count, criterion or IntegratedBar(), region, found, uses, levels)
-    found = found[_is_open(found, model.domain.parameters, avoid, region)]
+    known = model.domain.parameters
+    others = known[:0] if computed is None else computed[_is_open(computed, known, None, region)]
+    found = found[_is_open(found, np.concatenate([known, others]), avoid, region)]
     _require_candidates(found)
-    task = Task(model, found, uses)
+    task = Task(model, np.concatenate([found, others]), uses)
     criterion = criterion or default_criterion(task)
-    weight = None if costs is None or not per_cost else costs.expected_steps(found)
-    chosen, gains, before = greedy(criterion, task, count, weight)
-    return Proposal(_table(task, chosen, gains, costs), found, before, criterion, region)
+    weight = None if costs is None or not per_cost else costs.expected_steps(task.candidates)
+    chosen, gains, before = greedy(criterion, task, count, weight, taken=len(others))
+    return Proposal(_table(task, chosen, gains, costs), found, before[: len(found)], criterion, region, others)
 
 
 def _on_levels(
@@ -170,7 +182,7 @@ def _on_levels(
         table[SECONDS] = np.array(paces, float) * table[STEPS]
     finest = candidates.level == 0
     shown = (candidates.conditions[finest], (before / candidates.cost)[finest])
-    return Proposal(table, *shown, criterion, region)
+    return Proposal(table, *shown, criterion, region, found[:0])
 
 
 def default_criterion(task: Task) -> Criterion:
@@ -187,15 +199,20 @@ def _require_candidates(found: Conditions) -> None:
 
 
 def greedy(
-    criterion: Criterion, task: Task, count: int, cost: Float[np.ndarray, " candidate"] | None = None
+    criterion: Criterion, task: Task, count: int, cost: Float[np.ndarray, " candidate"] | None = None, taken: int = 0
 ) -> tuple[list[int], list[float], Float[np.ndarray, " candidate"]]:
-    """Candidates in the order in which they are taken, their gains then, and all gains before the first was."""
+    """Candidates in the order in which they are taken, their gains then, and all gains before the first was.
+
+    The last ones, as many as were `taken`, count as computed and are not chosen.
+    """
     state = criterion.begin(task)
-    left = np.ones(len(task.candidates), bool)
+    left = np.arange(len(task.candidates)) < len(task.candidates) - taken
+    for candidate in np.flatnonzero(~left).tolist():
+        state.take(candidate)
     chosen: list[int] = []
     gains: list[float] = []
     gain = before = state.values().copy()
-    for _ in range(min(count, len(left))):
+    for _ in range(min(count, int(left.sum()))):
         gain = state.values() if chosen else gain
         values = np.where(left, gain if cost is None else gain / cost, -np.inf)
         best = int(values.argmax())

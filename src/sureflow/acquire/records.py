@@ -37,6 +37,21 @@ def failed_conditions(path: Path) -> Conditions:
     return store.parameters()[(status == Status.STALLED) | (status == Status.FAILED)]
 
 
+def require_parameters(path: Path, names: tuple[str, ...]) -> None:
+    """Refuse a store of other parameters than those of a model."""
+    found = open_store(path).header.parameter_names
+    if found != names:
+        raise SureflowError(
+            f"the runs of {path} have the parameters {', '.join(found)}, and the model {', '.join(names)}: give the store that "
+            "the model was trained on"
+        )
+
+
+def computed_conditions(path: Path) -> Conditions:
+    """Conditions of a store whose runs converged."""
+    return converged_runs(open_store(path)).parameters
+
+
 def recorded_costs(path: Path) -> RunCosts | None:
     """Steps of the runs of a store, and seconds a step where the jobs that computed them left a note beside it."""
     runs = converged_runs(open_store(path))

@@ -32,6 +32,10 @@ class Polygon:
     parameters: tuple[str, str]
     corners: tuple[tuple[float, float], ...] = Field(min_length=3)
 
+    def __post_init__(self) -> None:
+        if self.parameters[0] == self.parameters[1]:
+            raise SureflowError(f"the polygon names {self.parameters[0]!r} twice: name two parameters")
+
 
 @settings
 class UseSettings:
@@ -40,6 +44,12 @@ class UseSettings:
     ranges: dict[str, tuple[float, float]] = Field(default_factory=dict)
     polygon: Polygon | None = None
     conditions: dict[str, tuple[float, ...]] = Field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.conditions and (self.ranges or self.polygon):
+            raise SureflowError(
+                "the region of use has conditions, and ranges or a polygon as well: leave one of them out"
+            )
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,7 @@ class Region:
     upper: Condition
     polygon: Polygon | None = None
     track: Conditions | None = None
+    remarks: tuple[str, ...] = ()  # what was cut off of what was asked for
 
     @cached_property
     def width(self) -> Condition:
@@ -110,6 +121,7 @@ def region_of(header: Header, runs: Conditions, use: UseSettings | None = None) 
         if name not in names:
             raise SureflowError(f"the region of use names {name!r}: the parameters are {', '.join(names)}")
     lower, upper = runs.min(axis=0), runs.max(axis=0)
+    remarks = []
     for column, parameter in enumerate(header.parameters):
         low, high = parameter.range
         asked = use.ranges.get(parameter.name) or _extent(use, track, column, parameter.name)
@@ -120,12 +132,15 @@ def region_of(header: Header, runs: Conditions, use: UseSettings | None = None) 
             upper[column] = high if np.isfinite(high) else upper[column]
         if not lower[column] <= upper[column]:
             raise SureflowError(f"the range of {parameter.name}, {lower[column]:g}..{upper[column]:g}, runs backwards")
-        _limit(header, column, lower, upper)
-    return Region(names, lower, upper, use.polygon, track)
+        remarks += _limit(header, column, lower, upper, on_track=track is not None)
+    return Region(names, lower, upper, use.polygon, track, tuple(remarks))
 
 
-def _limit(header: Header, column: int, lower: Condition, upper: Condition) -> None:
-    """Keep a range within the limits of its parameter, or say that they have nothing in common."""
+def _limit(header: Header, column: int, lower: Condition, upper: Condition, *, on_track: bool) -> list[str]:
+    """Keep a range within the limits of its parameter and say so, or that they have nothing in common.
+
+    A trajectory cannot be cut parameter by parameter: it is refused if it goes beyond.
+    """
     name = header.parameter_names[column]
     low, high = header.limits.get(name, (-np.inf, np.inf))
     if lower[column] > high or upper[column] < low:
@@ -133,7 +148,15 @@ def _limit(header: Header, column: int, lower: Condition, upper: Condition) -> N
             f"the region of use has {name}={lower[column]:g}..{upper[column]:g}, and nothing can be computed outside "
             f"{low:g}..{high:g}: choose a region that overlaps with it"
         )
+    if low <= lower[column] and upper[column] <= high:
+        return []
+    if on_track:
+        raise SureflowError(
+            f"the conditions of the region of use reach {name}={lower[column]:g}..{upper[column]:g}, and nothing can be computed "
+            f"outside {low:g}..{high:g}: leave out those beyond"
+        )
     lower[column], upper[column] = max(lower[column], low), min(upper[column], high)
+    return [f"{name} is taken from {lower[column]:g}..{upper[column]:g}: nothing can be computed beyond"]
 
 
 def _extent(use: UseSettings, track: Conditions | None, column: int, name: str) -> tuple[float, float] | None:
@@ -153,7 +176,9 @@ def _track(conditions: Mapping[str, Sequence[float]], names: tuple[str, ...]) ->
         raise SureflowError(
             f"the conditions of the region of use have {', '.join(conditions)}: the parameters are {', '.join(names)}"
         )
-    if len({len(values) for values in conditions.values()}) > 1 or not len(conditions[names[0]]):
+    if not all(conditions.values()):
+        raise SureflowError("the conditions of the region of use are empty: give one or more values of every parameter")
+    if len({len(values) for values in conditions.values()}) > 1:
         raise SureflowError("the conditions of the region of use need as many values of one parameter as of another")
     return np.column_stack([np.asarray(conditions[name], float) for name in names])
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from sureflow.acquire.folders import require_own_folder
 from sureflow.acquire.replay import Replay, ReplaySettings, Trace
 from sureflow.acquire.replay_findings import replay_rows
 from sureflow.data.runs import Runs
@@ -28,6 +29,7 @@ def replay_into(
     """All traces of a replay, those of an earlier call with the same runs and settings read from the folder."""
     replay = Replay.of(runs, given)
     heading = json.dumps({"checksum": replay.runs.checksum, "settings": plain(replay.settings)})
+    require_own_folder(folder, TRACES, "replay")
     path = folder / TRACES
     traces = _kept(path, heading, overwrite=overwrite)
     done = {(trace.way, trace.start) for trace in traces}

@@ -159,6 +159,8 @@ class Campaign:
 
     def refined(self, factor: float) -> Self:
         """The same campaign with so many times as many cells in each direction, on a mesh that is nested with its own."""
+        if not 0 < factor < np.inf:
+            raise SureflowError(f"refine={factor:g} must be a positive number, such as 2 or 0.5")
         mesh = nested(self.body, self.mesh, self.refinement * factor)  # refuses cells that cannot be merged
         if self.meshes == "fitted":
             return replace(self, refinement=self.refinement * factor)

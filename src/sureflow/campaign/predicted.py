@@ -18,10 +18,15 @@ from sureflow.physics.quantities import FIELD_UNITS
 from sureflow.physics.wall import Wall
 from sureflow.surrogate.artifact import load
 from sureflow.surrogate.model import Surrogate
+from sureflow.uq.domain import Trust
 from sureflow.validation import plain, validated
 
 # A prediction may undershoot: density and temperature are kept above this share of the free stream's.
 LEAST = 0.2
+
+
+class NoStart(SureflowError):
+    """A condition that is too far from the runs of the model."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,9 @@ class PredictedStarts:
     def start(self, condition: FlightCondition) -> Start:
         """The predicted fields at a condition; one that is too far from the training runs is refused."""
         asked = self.surrogate.conditions({"mach": condition.mach, "altitude_km": condition.altitude_km})
-        self.surrogate.place(asked, extrapolate=False)
+        verdict = self.surrogate.place(asked, extrapolate=True).verdicts[0]
+        if verdict.trust is Trust.REFUSED:
+            raise NoStart(f"the model gives no start here ({verdict.reason}): solve without one")
         u1, u2, rho, temperature = np.asarray(self.surrogate.predictor(asked).mean)[0].reshape(4, *self.mesh.shape)
         stream = condition.free_stream(self.gas)
         rho = np.maximum(rho, LEAST * stream.density(self.gas))

@@ -20,14 +20,14 @@ from sureflow.campaign.campaign import Campaign
 from sureflow.campaign.contents import geometry_of, make_or_open
 from sureflow.campaign.continuation import Ancestor, Computed, Ledger, run_cases
 from sureflow.campaign.lock import MAKING, PROVENANCE, StoreLock, lock_store
-from sureflow.campaign.predicted import PredictedStarts
+from sureflow.campaign.predicted import NoStart, PredictedStarts
 from sureflow.campaign.versions import difference, versions
 from sureflow.data.disk import explain_writing, refuse_nameless
 from sureflow.data.drawn import PART
 from sureflow.data.layout import beside, level_path
 from sureflow.data.run_store import RunStore
 from sureflow.data.schema import Status
-from sureflow.errors import Refused, SureflowError
+from sureflow.errors import SureflowError
 from sureflow.files import write_atomically
 from sureflow.flow.mesh import FlowMesh
 from sureflow.flow.solve import Start, solve_flow
@@ -157,7 +157,7 @@ def run_campaign(
             start = Start(ancestor.fields, setups[ancestor.case].condition.free_stream(gas)) if ancestor else None
             setup = setups[case]
             if predicted is not None:
-                with contextlib.suppress(Refused):
+                with contextlib.suppress(NoStart):
                     start = predicted.start(setup.condition)
             own_mesh = campaign.mesh_for(setup) if fitted else mesh
             return solve, (Case(setup.condition, own_mesh, gas, setup.wall, campaign.solver, start, fitted),)

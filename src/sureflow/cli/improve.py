@@ -44,7 +44,7 @@ def improve(
     """
     begin(f"improving {runs} in {output}")
 
-    from sureflow.acquire.improve import Goal, improve, read_rounds
+    from sureflow.acquire.improve import Goal, improve
     from sureflow.acquire.region import UseSettings, read_use
     from sureflow.cli.console import out, say
     from sureflow.report.figures import save
@@ -65,8 +65,6 @@ def improve(
         model=model,
         seed=seed,
     )
-    for found in read_rounds(output):
-        say(sentence(found))
     try:
         rounds = improve(runs, output, goal, choose(workers, None), watch=lambda found: say(sentence(found)))
     except KeyboardInterrupt as stop:

@@ -61,15 +61,17 @@ def propose(
 
     from sureflow.acquire.proposal_files import proposal_writer
     from sureflow.acquire.proposals import make_proposal
-    from sureflow.acquire.records import failed_conditions
+    from sureflow.acquire.records import computed_conditions, failed_conditions, require_parameters
     from sureflow.acquire.region import read_use, region_of
-    from sureflow.cli.console import out
+    from sureflow.cli.console import out, say
     from sureflow.runtime import keep_compiled_programs
     from sureflow.surrogate.artifact import load
 
     keep_compiled_programs()
     write = None if output is None else proposal_writer(output, runs, overwrite=overwrite)
     surrogate = load(model)
+    if runs is not None:
+        require_parameters(runs, surrogate.parameter_names)
     failed = None if runs is None else failed_conditions(runs)
     found = make_proposal(
         surrogate,
@@ -77,14 +79,25 @@ def propose(
         criterion=read_named(criterion),
         region=region_of(surrogate.header, surrogate.domain.parameters.copy(), read_use(region)),
         avoid=None if retry_failed else failed,
+        computed=None if runs is None else computed_conditions(runs),
         seed=seed,
         **told_by(runs, per_cost=per_cost, levels=levels),
     )
+    for remark in found.region.remarks:
+        say(remark)
+    if len(found.table) < count:
+        say(f"the region of use has only {len(found.table)} candidates")
     out.print(printed(found.table), markup=False)
     meaning = found.criterion.meaning + (", over its cost" if levels else ", per step" if per_cost else "")
     out.print(f"gain: {meaning}", markup=False)
     if criterion is None:
         out.print(why(found.criterion), markup=False)
+    if len(found.computed):
+        several = "runs" if len(found.computed) > 1 else "run"
+        out.print(
+            f"{len(found.computed)} {several} of {runs} count as computed, though the model has not learned from them",
+            markup=False,
+        )
     if write is not None:
         write(found.table, len(surrogate.parameter_names))
         out.print(f"{output}: {len(found.table)} condition{'s' if len(found.table) > 1 else ''}", markup=False)
@@ -132,13 +145,15 @@ def printed(table: "pandas.DataFrame") -> str:
 
 
 def draw(picture: Path, surrogate: "Surrogate", found: "Proposal", failed, meaning: str) -> None:
+    import numpy as np
+
     from sureflow.acquire.proposals import LEVEL
     from sureflow.report.figures import parameter_label, save
     from sureflow.report.proposal_figures import draw_proposals
 
     parameters = surrogate.header.parameters
     figure = draw_proposals(
-        surrogate.domain.parameters,
+        np.concatenate([surrogate.domain.parameters, found.computed]),
         found.table.iloc[:, : len(parameters)].to_numpy(float),
         found.candidates,
         found.gains,

@@ -7,6 +7,7 @@ import typer
 
 from sureflow.cli.inputs import parse_names, parse_number
 from sureflow.cli.remarks import begin
+from sureflow.errors import SureflowError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,6 +79,8 @@ def replay(
             stop.add_note(f"finished traces are kept in {output}; run the same command again to continue")
             raise
     asked_for = None if targets is None else tuple(parse_number("targets", one) for one in targets.split(","))
+    if asked_for is not None and min(asked_for) <= 0:
+        raise SureflowError(f"targets={targets} must be positive errors, such as 0.002")
     tell(output, traces, given.ways, asked_for)
 
 

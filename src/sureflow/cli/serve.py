@@ -32,7 +32,9 @@ def serve(
         import orjson  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        raise SureflowError(f"the service needs {error.name}: install sureflow[serve]") from None
+        raise SureflowError(
+            f"the service needs {error.name}: pip install 'sureflow[serve]' (in a clone, -e '.[serve]')"
+        ) from None
 
     from sureflow.cli.console import say
     from sureflow.runtime import keep_compiled_programs

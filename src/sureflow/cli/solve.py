@@ -6,7 +6,9 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import click
 import typer
+from click.core import ParameterSource
 
 from sureflow.cli.inputs import parse_cells
 from sureflow.cli.remarks import begin
@@ -56,6 +58,8 @@ def solve(
     """
     given: dict[str, Any] = {"cells": parse_cells(cells), "wall": wall, "wall_temperature": wall_temperature}
     given["wall_spacing"] = wall_spacing
+    if start_from is not None:
+        refuse_options_of_the_mesh()
     if with_mesh_error and start_from is None:
         from sureflow.evaluate.mesh_study import require_mergeable
 
@@ -87,6 +91,17 @@ def solve(
         print_mesh_error(told)
     if solution.convergence.status != "converged":
         raise typer.Exit(1)
+
+
+def refuse_options_of_the_mesh() -> None:
+    """A run that starts from a model has the mesh and the wall of the model's runs."""
+    context = click.get_current_context()
+    for name in ("cells", "wall", "wall_temperature", "wall_spacing"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = f"--{name.replace('_', '-')}"
+            raise SureflowError(
+                f"{option} and --start-from exclude each other: the run has the mesh and the wall of the model's runs"
+            )
 
 
 def load_model(folder: Path, *, with_mesh_error: bool) -> "PredictedStarts":

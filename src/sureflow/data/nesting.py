@@ -25,6 +25,10 @@ def refinement(coarse: Runs, fine: Runs) -> int:
         raise SureflowError("levels need runs on the cells of two-dimensional structured blocks")
     factors = {there / here for here, there in zip(ours, theirs, strict=True)}
     factor = factors.pop()
+    if not factors and factor < 1:
+        raise SureflowError(
+            f"runs on {_size(theirs)} cells were given as the finer ones of those on {_size(ours)}: exchange the two stores"
+        )
     if factors or factor != int(factor) or factor < 2:
         raise SureflowError(
             f"meshes of {_size(ours)} and {_size(theirs)} cells are not nested: give runs with twice as many cells, or "

@@ -57,7 +57,7 @@ def held_out(runs: Runs, surrogate: Surrogate, split: Split | None = None) -> He
     if (trained | calibrated).all():
         raise SureflowError(
             f"all {len(runs)} runs were trained on or calibrated with: hold some of them out when the model is trained, "
-            "leave parts of them out fold by fold, or give other runs to test on"
+            "test by folds over them, or give other runs to test on"
         )
     if split is None:
         domains, units = _by_ranges(runs, domain, trained), trained if complete else None

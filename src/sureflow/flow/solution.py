@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Ending = Literal["converged", "stalled", "failed"]
 Criterion = Literal["residual", "drift", "frozen", "steps", "unphysical"]
 CRITERIA: dict[Criterion, str] = {
-    "residual": "the residual reached the tolerance, and is small with limiter and sensor free as well",
+    "residual": "the residual reached the tolerance, and stays small when limiter and shock sensor are no longer frozen",
     "drift": "the residual stalled below the loose tolerance, and stand-off, drag and heat flux did not drift",
     "frozen": "the residual reached the tolerance with limiter and sensor frozen only, three times over",
     "steps": "the steps ran out",

@@ -38,6 +38,8 @@ Progress = Callable[[int, int], None]  # folds done, folds in all
 
 # Up to so many runs are left out one at a time where that takes no refit; of more, in so many folds.
 ONE_BY_ONE, CLOSED_FORM_FOLDS = 60, 20
+# Unseen runs of which a 90 % interval is told: half of them shape the bars, and the other half must be nine or more.
+ENOUGH_UNSEEN = 18
 # Refits that sides may take altogether: in many parameters they are left out in fewer depths.
 MOST_SIDE_REFITS = 24
 
@@ -57,33 +59,46 @@ class CalibrationRuns:
     def __str__(self) -> str:
         counted = f"{int(self.training.sum())} runs that the model was trained on"
         if self.by_folds:
-            return f"folds over the {counted}"
+            others = int((~self.training).sum())
+            left_out = f"; {others} others do not count: unseen runs do from {ENOUGH_UNSEEN} on" if others else ""
+            return f"folds over the {counted}{left_out}"
         return f"{int(self.unseen.sum())} runs that the model has not seen; {counted} were not counted"
 
 
 def calibration_runs(surrogate: Surrogate, runs: Runs, *, folds: bool = False) -> CalibrationRuns:
-    """Unseen runs where there are enough of them, else folds over the training runs, or a sentence about what is lacking."""
+    """Unseen runs if they are enough for 90 % intervals, else folds over the training runs, else a few unseen runs."""
     trained, complete = trained_runs(runs, surrogate.domain)
-    n_unseen, n_trained = int((~trained).sum()), int(trained.sum())
-    if n_unseen >= FEWEST_HELD_OUT and not folds:
+    n_unseen = int((~trained).sum())
+    if n_unseen >= ENOUGH_UNSEEN and not folds:
         return CalibrationRuns(trained, ~trained, by_folds=False)
+    lacking = _lacking_for_folds(surrogate, trained, complete=complete)
+    if lacking and (folds or n_unseen < FEWEST_HELD_OUT):
+        raise CannotCalibrate(lacking)
+    if lacking:
+        return CalibrationRuns(trained, ~trained, by_folds=False)
+    return CalibrationRuns(trained, np.zeros_like(trained), by_folds=True)
+
+
+def _lacking_for_folds(surrogate: Surrogate, trained: Bool[np.ndarray, " case"], *, complete: bool) -> str:
+    """Why there can be no folds over the training runs; empty if there can."""
+    n_unseen, n_trained = int((~trained).sum()), int(trained.sum())
     if not surrogate.settings.capabilities.refits_quickly:
-        raise CannotCalibrate(
+        return (
             f"{n_unseen} of these {trained.size} runs were not trained on, and {FEWEST_HELD_OUT} or more are needed: a "
             f"{surrogate.model_name} takes too long to train again for every fold, so give runs that it has not seen"
         )
     n_parameters = len(surrogate.parameter_names)
-    if not random_folds(n_trained, fewest_to_fit(n_parameters)) or n_trained < FEWEST_HELD_OUT:
-        raise CannotCalibrate(
+    if n_trained < FEWEST_HELD_OUT or not random_folds(n_trained, fewest_to_fit(n_parameters)):
+        return (
             f"{n_trained} training runs are too few to calibrate by folds over them: at least "
             f"{max(FEWEST_HELD_OUT, fewest_to_fit(n_parameters) + 1)} are needed; the bars stay the model's own"
         )
     if not complete:
-        raise CannotCalibrate(
+        return (
             f"{n_unseen} runs that the model has not seen are too few, and folds need all of its "
             f"{len(surrogate.domain.parameters)} training runs, of which {n_trained} are here: give their store"
         )
-    return CalibrationRuns(trained, np.zeros_like(trained), by_folds=True)
+    return ""
 
 
 @one_blas_thread()
