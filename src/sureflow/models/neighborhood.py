@@ -7,8 +7,9 @@ from sureflow.metrics.bar_score import best_level
 from sureflow.models.contract import Fields
 from sureflow.models.kernels import Nodes, nearby
 
-# Widths of the neighborhood (`kernels.nearby`) that are tried; a narrower one must be better by so much.
-WIDTHS, BETTER = (1.0, 0.7, 0.5, 0.35, 0.25), 0.002
+# Widths of the neighborhood (`kernels.nearby`) that are tried. A narrower one than the first must be better by so much: of fewer
+# runs, bars are nearly zero at more points, and errors beyond the runs then many times as large.
+WIDTHS, BETTER = (1.0, 0.7, 0.5, 0.35, 0.25), 0.015
 # Points that they are tried at, and values of |residual| / spread that one score is made of.
 SAMPLED_POINTS, SAMPLED_VALUES = 512, 4096
 # Spreads below this share of the largest one are rounding.
@@ -24,12 +25,11 @@ def learned_width(nodes: Nodes, residuals: Fields, seed: int = 0) -> float:
     points = np.random.default_rng(seed).permutation(residuals.shape[2])[:SAMPLED_POINTS]
     sizes = np.abs(residuals[:, :, np.sort(points)].astype(float))
     known = np.flatnonzero(sizes.any(axis=(1, 2)))
-    best, least = WIDTHS[0], np.inf
-    for width in WIDTHS if len(known) > 2 else ():
-        score = _score(nodes[known], sizes[known], width)
-        if score < least - BETTER:
-            best, least = width, score
-    return best
+    if len(known) < 3:
+        return WIDTHS[0]
+    scores = [_score(nodes[known], sizes[known], width) for width in WIDTHS]
+    best = int(np.argmin(scores))
+    return WIDTHS[best] if scores[best] < scores[0] - BETTER else WIDTHS[0]
 
 
 def _score(nodes: Nodes, sizes: Float[np.ndarray, "run variable point"], width: float) -> float:
