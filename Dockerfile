@@ -11,9 +11,9 @@ COPY src src
 RUN /opt/sureflow/bin/pip install --no-cache-dir --no-deps --no-build-isolation .
 
 FROM python:3.11-slim
-RUN useradd --system --create-home --home-dir /home/sureflow sureflow
+RUN useradd --system --uid 10001 --create-home --home-dir /home/sureflow sureflow
 COPY --from=build /opt/sureflow /opt/sureflow
-USER sureflow
+USER 10001
 ENV SUREFLOW_CACHE=/home/sureflow/cache
 EXPOSE 8000
 HEALTHCHECK CMD ["/opt/sureflow/bin/python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/v2/health/ready')"]

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from sureflow.errors import SureflowError
 from sureflow.explore.bar_forms import calibrated_bars, quantity_bars_of
 from sureflow.explore.closed_forms import FORMS, Form, weights_of
+from sureflow.explore.number_forms import numbers_of
 from sureflow.explore.packing import Kind
 from sureflow.explore.program import Program, Value, join, select
 from sureflow.explore.tabulated import Ranges, tabulated
@@ -42,7 +43,8 @@ def program_of(surrogate: Surrogate, ranges: Ranges, progress: Callable[[float],
         if reads_body(surrogate) and surrogate.space.is_plane_block:
             assert shape is not None
             program.name(body=moved.times(_body(surrogate.space.moving, shape)))
-    form, units, novelty = _normalized(surrogate, parameters, places, ranges, progress)
+    inputs, units = _inputs(surrogate, parameters, places)
+    form, novelty = _normalized(surrogate, inputs, ranges, progress)
     mean, size = _physical(surrogate, form.mean, units)
     program.name(mean=_limited(surrogate, mean, parameters), novelty=novelty)
     std = calibrated_bars(surrogate, form, novelty, parameters)
@@ -52,6 +54,9 @@ def program_of(surrogate: Surrogate, ranges: Ranges, progress: Callable[[float],
         program.name(stream=_stream(surrogate, parameters))
         if surrogate.calibration is not None and surrogate.calibration.quantities is not None:
             program.name(quantity_std=quantity_bars_of(surrogate, novelty, parameters))
+            numbers = numbers_of(surrogate, inputs, parameters)
+            if numbers is not None:
+                program.name(numbers=numbers[0], number_std=numbers[1])
     return program
 
 
@@ -96,27 +101,32 @@ def _stream(surrogate: Surrogate, parameters: Value) -> Value:
     return join(*PAGE_STREAMS[source.kind](source, parameters, surrogate.parameter_names))
 
 
-def _normalized(
-    surrogate: Surrogate, parameters: Value, places: Value | None, ranges: Ranges, progress: Callable[[float], None]
-) -> tuple[Form, FieldUnits, Value]:
-    """The prediction with the model's own bars in normalized space, its units, and the novelty of the condition."""
+def _inputs(surrogate: Surrogate, parameters: Value, places: Value | None) -> tuple[Value, FieldUnits]:
+    """What the model is given of a condition, and the units of its fields."""
     predictor = surrogate.predictor
     if predictor.scaling.name not in TRANSFORMS:
         raise SureflowError(f"scaling={predictor.scaling.name!r} cannot be put into a page: serve the model instead")
     inputs, units = TRANSFORMS[predictor.scaling.name](predictor.scaling, parameters, surrogate.parameter_names)
-    standard = predictor.normalizer.inputs
-    constant = parameters.program.constant
+    standard, constant = predictor.normalizer.inputs, parameters.program.constant
     inputs = (inputs - constant(standard.mean)) / constant(standard.std)
     if predictor.layer is not None:
         inputs = join(inputs, layer_columns_of(surrogate, parameters, units, places))
+    return inputs, units
+
+
+def _normalized(
+    surrogate: Surrogate, inputs: Value, ranges: Ranges, progress: Callable[[float], None]
+) -> tuple[Form, Value]:
+    """The prediction with the model's own bars in normalized space, and the novelty of the condition."""
+    predictor = surrogate.predictor
     if has_closed_form(surrogate):
         mesh = surrogate.space.coordinates(surrogate.spec.seen_coordinates, surrogate.domain.parameters[:1])
         form = FORMS[surrogate.settings.name](predictor.fitted, inputs, predictor.normalizer.coordinates.forward(mesh))
     else:
         form = tabulated(surrogate, inputs, ranges, progress)
-    runs = standard.forward(predictor.scaling.inputs(surrogate.domain.parameters))
+    runs = predictor.normalizer.inputs.forward(predictor.scaling.inputs(surrogate.domain.parameters))
     novelty = form.novelty or inputs.distance(runs).smallest() * (1 / typical_distance(runs))
-    return form, units, novelty
+    return form, novelty
 
 
 def _limited(surrogate: Surrogate, mean: Value, parameters: Value) -> Value:

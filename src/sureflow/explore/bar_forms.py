@@ -25,7 +25,7 @@ def calibrated_bars(surrogate: Surrogate, form: Form, novelty: Value, parameters
     fitted = _known(surrogate.calibration.fields)
     if own is None:
         own = one.rows(np.ones((1, *fitted.scale.shape)), Kind.POSITIVE)
-    return _bars(fitted, surrogate, own, novelty, parameters, surrogate.space)
+    return bars_of(fitted, surrogate, own, novelty, parameters, surrogate.space)
 
 
 def quantity_bars_of(surrogate: Surrogate, novelty: Value, parameters: Value) -> Value:
@@ -34,7 +34,7 @@ def quantity_bars_of(surrogate: Surrogate, novelty: Value, parameters: Value) ->
     assert surrogate.calibration.quantities is not None
     fitted = _known(surrogate.calibration.quantities)
     one = novelty.program.constant(np.ones(len(fitted.scale)))
-    return _bars(fitted, surrogate, one * novelty.at_least(LEAST_NOVELTY), novelty, parameters, None)
+    return bars_of(fitted, surrogate, one * novelty.at_least(LEAST_NOVELTY), novelty, parameters, None)
 
 
 def _known(bars: ErrorBars) -> Calibration:
@@ -45,7 +45,7 @@ def _known(bars: ErrorBars) -> Calibration:
     return bars
 
 
-def _bars(
+def bars_of(
     fitted: Calibration, surrogate: Surrogate, own: Value, novelty: Value, parameters: Value, space: Space | None
 ) -> Value:
     """scale sqrt(t^2 + floor^2) times what lies beyond the box of the runs; of fields, or of small values without a space."""

@@ -15,7 +15,7 @@ from sureflow.physics.gases import PerfectGas
 from sureflow.registry import Registry
 from sureflow.surrogate.model import Surrogate
 
-ENTRIES = 400  # of the table of the atmosphere, besides the edges of its layers
+ENTRIES = 1000  # of the table of the atmosphere, besides the edges of its layers
 
 
 class FieldUnits(NamedTuple):

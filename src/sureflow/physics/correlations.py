@@ -6,6 +6,8 @@ from sureflow.errors import SureflowError
 from sureflow.physics.free_stream import FreeStream
 from sureflow.physics.gases import PerfectGas
 
+SEIFF = 0.78  # stand-off in nose radii times the density ratio of a normal shock
+
 
 def normal_shock(mach: float, gamma: float = 1.4) -> tuple[float, float, float]:
     """Ratios of pressure, density and temperature across a normal shock (Rankine-Hugoniot)."""
@@ -31,8 +33,8 @@ def lobb_stand_off(mach: float, gamma: float = 1.4) -> float:
 
 
 def seiff_stand_off(mach: float, gamma: float = 1.4) -> float:
-    """The same by Seiff (1962): 0.78 over the density ratio of a normal shock."""
-    return 0.78 / normal_shock(mach, gamma)[1]
+    """The same by Seiff (1962): a constant over the density ratio of a normal shock."""
+    return SEIFF / normal_shock(mach, gamma)[1]
 
 
 def sharp_cone_shock_angle(mach: float, half_angle: float, gamma: float = 1.4) -> float:

@@ -173,7 +173,7 @@ class ServedModel:
         observer = self.surrogate.observer
         if observer is None:
             return None
-        values, std, _ = both_ways(self.surrogate, conditions, answer)
+        values, std, _ = both_ways(self.surrogate, conditions, answer, only_read=True)
         assert values is not None
         if std is None:
             return list(zip(values, np.full_like(values, np.nan), strict=True))

@@ -31,16 +31,18 @@ class BothWays(NamedTuple):
     numbers: Numbers
 
 
-def both_ways(surrogate: Surrogate, conditions: Conditions, answer: Answer | None = None) -> BothWays:
-    """At conditions; from an answer that is there.
+def both_ways(
+    surrogate: Surrogate, conditions: Conditions, answer: Answer | None = None, *, only_read: bool = False
+) -> BothWays:
+    """At conditions; from an answer that is there. With `only_read`, without numbers that no field tells.
 
     Where two values of one quantity lie farther apart than their bars allow, at least one of the bars is too narrow, and
     nobody knows which: both are widened, each until the other's bar accounts for the rest of the difference. Left-out sides
     of training runs show that this is where bars beyond the runs fail.
     """
     conditions = np.asarray(conditions, float)
-    numbers = {} if surrogate.numbers is None else surrogate.numbers(surrogate.number_space, conditions)
-    observer = surrogate.observer
+    observer, learned = surrogate.observer, surrogate.read_numbers if only_read else surrogate.numbers
+    numbers = {} if learned is None else learned(surrogate.number_space, conditions)
     if observer is None:
         return BothWays(None, None, numbers)
     values, std = surrogate.observed(observer, conditions, answer)

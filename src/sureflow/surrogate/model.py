@@ -139,6 +139,12 @@ class Surrogate:
         """What its numbers are learned over."""
         return NumberSpace.of(self.header, self.predictor, self.domain)
 
+    @cached_property
+    def read_numbers(self) -> RunNumbers | None:
+        """Its numbers that can also be read off a field."""
+        read = [quantity.name for quantity in self.observer.quantities] if self.observer else []
+        return self.numbers and self.numbers.only(read)
+
     @property
     def calibrated_with(self) -> Conditions:
         """Conditions of runs that were not trained on and gave the bars: no test may use them."""

@@ -38,7 +38,7 @@ class NumberSpace:
         """What the processes are given of conditions."""
         if kind not in self.scalings:
             return self._of_the_model(conditions)
-        return self._standards[kind].forward(self.scalings[kind].inputs(np.asarray(conditions, float)))
+        return self.standards[kind].forward(self.scalings[kind].inputs(np.asarray(conditions, float)))
 
     def _of_the_model(self, conditions: Conditions) -> Float[np.ndarray, "case input"]:
         """What the model is given; of what it is told of lines no more than its layer, which is what stored processes know."""
@@ -57,7 +57,8 @@ class NumberSpace:
         return tuple(self.scalings) or ("model",)
 
     @cached_property
-    def _standards(self) -> dict[InputKind, Standard]:
+    def standards(self) -> dict[InputKind, Standard]:
+        """How the inputs of a scaling are normalized."""
         runs = self.domain.parameters
         return {kind: Standard.fit(scaling.inputs(runs), axis=0) for kind, scaling in self.scalings.items()}
 

@@ -5,7 +5,7 @@ varies. What is left, the number over its estimate, hardly varies with the numbe
 carried beyond them. Whether that or the number itself is learned is decided by leaving runs out.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -87,6 +87,15 @@ class RunNumbers:
     @cached_property
     def _groups(self) -> list[NumberGroup]:
         return NumberGroup.of((*self.processes, *self.others))
+
+    def only(self, names: Collection[str]) -> "RunNumbers | None":
+        """Those of these names; None where there are none."""
+        rows = [row for row, one in enumerate(self.processes) if one.facts.name in names]
+        if not rows:
+            return None
+        bars = self.bars and replace(self.bars, scale=self.bars.scale[rows], sides=self.bars.sides[:, rows])
+        others = tuple(one for one in self.others if one.facts.name in names)
+        return RunNumbers(tuple(self.processes[row] for row in rows), bars, others)
 
     def facts(self) -> dict[str, NumberFacts]:
         return {one.facts.name: one.facts for one in self.processes}

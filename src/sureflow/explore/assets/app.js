@@ -62,7 +62,7 @@ class Explorer {
     $("check").textContent = header.check;
     $("map-box").hidden = header.parameters.length < 2;
     $("map-axes").hidden = header.parameters.length < 3;
-    for (const id of ["map-x", "map-y"]) fill($(id), header.parameters.map((p, k) => [k, p.name]));
+    for (const id of ["map-x", "map-y"]) fill($(id), header.parameters.map((p, k) => [k, p.words]));
     $("quantities-box").hidden = !header.quantities;
     for (const id of ["field", "show", "colors", "line", "band"]) $(id).onchange = () => { state[id] = id === "field" ? +$(id).value : $(id).value; if (id === "field") { state.logarithmic = null; state.auto = true; this.mapped = null; } this.changed(); };
     $("map-x").onchange = () => { state.across = +$("map-x").value; this.mapped = null; this.changed(); };
@@ -82,9 +82,9 @@ class Explorer {
   }
 
   buildParameter(parameter, k) {
-    const box = element("div"), unit = parameter.unit && parameter.unit !== "1" ? ` (${parameter.unit})` : "";
+    const box = element("div"), label = escaped(worded(parameter));
     box.className = "parameter";
-    box.innerHTML = `<div class="row"><label for="slider${k}">${escaped(parameter.name + unit)}</label><input type="number" class="number" id="number${k}" step="any" aria-label="${escaped(parameter.name + unit)}"></div>
+    box.innerHTML = `<div class="row"><label for="slider${k}">${label}</label><input type="number" class="number" id="number${k}" step="any" aria-label="${label}"></div>
       <input type="range" id="slider${k}" min="${parameter.least}" max="${parameter.most}" step="any"><div class="scale"><span>${short(parameter.least)}</span><span>trained on ${short(parameter.low)} to ${short(parameter.high)}</span><span>${short(parameter.most)}</span></div>`;
     $("parameters").append(box);
     const slider = $(`slider${k}`), number = $(`number${k}`), step = (parameter.most - parameter.least) / 200;
@@ -363,8 +363,8 @@ class Explorer {
   showQuantities() {
     const all = this.answers.map((answer) => answer.quantities);
     if (!all[0]) return;
-    const { names, units } = this.header.quantities, bar = ({ value, std }) => withBar(value, std);
-    const rows = names.map((name, k) => `<tr><th scope="row">${escaped(name.replaceAll("_", " "))}${units[k] === "1" ? "" : ` (${escaped(units[k])})`}</th>${all.map((one) => `<td>${bar(one[k])}</td>`).join("")}${all.length > 1 ? `<td>${short(all[1][k].value - all[0][k].value, 3)}</td>` : ""}</tr>`);
+    const { words, units } = this.header.quantities, bar = ({ value, std }) => withBar(value, std);
+    const rows = words.map((name, k) => `<tr><th scope="row">${escaped(titled({ name, unit: units[k] }))}</th>${all.map((one) => `<td>${bar(one[k])}</td>`).join("")}${all.length > 1 ? `<td>${short(all[1][k].value - all[0][k].value, 3)}</td>` : ""}</tr>`);
     $("quantities").innerHTML = `${all.length > 1 ? '<thead><tr><td></td><th scope="col">A</th><th scope="col">B</th><th scope="col">B - A</th></tr></thead>' : ""}<tbody>${rows.join("")}</tbody>`;
     $("quantities-note").textContent = all[0][0].std === null ? "Calibrate the model for bars of these." : "± one standard deviation of the model's error.";
   }
@@ -485,10 +485,10 @@ class Explorer {
     const [x, y] = [state.across, state.up].map((k) => header.parameters[k]);
     context.textAlign = "center"; context.textBaseline = "top";
     for (const tick of ticks(x.least, x.most, 5)) context.fillText(short(tick), place((tick - x.least) / (x.most - x.least), 0)[0], box.top + box.height + 4);
-    context.fillText(titled(x), box.left + box.width / 2, box.top + box.height + 20);
+    context.fillText(worded(x), box.left + box.width / 2, box.top + box.height + 20);
     context.textAlign = "right"; context.textBaseline = "middle";
     for (const tick of ticks(y.least, y.most, 5)) context.fillText(short(tick), box.left - 4, place(0, (tick - y.least) / (y.most - y.least))[1]);
-    context.save(); context.translate(9, box.top + box.height / 2); context.rotate(-Math.PI / 2); context.textAlign = "center"; context.fillText(titled(y), 0, 0); context.restore();
+    context.save(); context.translate(9, box.top + box.height / 2); context.rotate(-Math.PI / 2); context.textAlign = "center"; context.fillText(worded(y), 0, 0); context.restore();
     const runs = this.payload.array("runs"), width = runs.shape[1];
     for (let i = 0; i < runs.shape[0]; i++) {
       const [px, py] = place(this.share(state.across, runs.data[i * width + state.across]), this.share(state.up, runs.data[i * width + state.up]));
@@ -604,7 +604,7 @@ class Explorer {
     this.draw();
     context.drawImage($(this.painted ? "picture" : "view"), 0, 0); context.drawImage($("overlay"), 0, 0);
     context.fillStyle = color("--ink"); context.font = `${12 * this.pixel}px system-ui, sans-serif`; context.textBaseline = "top";
-    this.answers.forEach((answer, k) => context.fillText(`${this.answers.length > 1 ? `${"AB"[k]}: ` : ""}${this.header.parameters.map((p, i) => `${p.name} ${short(answer.at[i])}${p.unit && p.unit !== "1" ? ` ${p.unit}` : ""}`).join(", ")} - ${answer.verdict.text}`, 8 * this.pixel, height + (4 + 18 * k) * this.pixel, out.width - 16 * this.pixel));
+    this.answers.forEach((answer, k) => context.fillText(`${this.answers.length > 1 ? `${"AB"[k]}: ` : ""}${this.header.parameters.map((p, i) => `${p.words} ${short(answer.at[i])}${p.unit && p.unit !== "1" ? ` ${p.unit}` : ""}`).join(", ")} - ${answer.verdict.text}`, 8 * this.pixel, height + (4 + 18 * k) * this.pixel, out.width - 16 * this.pixel));
     out.toBlob((blob) => this.save(blob, "png"));
   }
 
@@ -648,6 +648,7 @@ class Explorer {
 function element(tag, text) { const made = document.createElement(tag); if (text !== undefined) made.textContent = text; return made; }
 function fill(select, options) { select.replaceChildren(...options.map(([value, text]) => { const option = element("option", text); option.value = value; return option; })); }
 function titled({ name, unit }) { return unit && unit !== "1" ? `${name} (${unit})` : name; }
+function worded({ words, unit }) { return titled({ name: words, unit }); }
 function range(values) { let low = Infinity, high = -Infinity; for (let i = 0; i < values.length; i++) { const v = values[i]; if (v < low) low = v; if (v > high) high = v; } return [low, high]; }
 function decades(low, high) { const found = []; for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high) + 1; power++) for (const f of Math.log10(high / low) > 2.5 ? [1] : [1, 2, 5]) found.push(f * 10 ** power); return found; }
 function color(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }

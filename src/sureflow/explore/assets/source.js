@@ -62,7 +62,10 @@ class LocalAnswer {
     if (!found) return null;
     const [density, temperature] = found.variables.map((v) => this.mean(v, found.region));
     const values = found.values(density, temperature, this.value("stream"), this.value("body")), relative = this.value("quantity_std");
-    return values.map((value, k) => ({ value, std: relative ? relative[k] * Math.abs(value) : null }));
+    const numbers = this.value("numbers"), bars = this.value("number_std");
+    // Where a number that was learned by itself lies farther off than its bar allows, that of the field is too narrow.
+    const widened = (own, k, value) => (numbers ? Math.sqrt(own ** 2 + Math.max((value - numbers[k]) ** 2 - bars[k] ** 2, 0)) : own);
+    return values.map((value, k) => ({ value, std: relative ? widened(relative[k] * Math.abs(value), k, value) : null }));
   }
 }
 
