@@ -1,6 +1,7 @@
 """The service, asked in this process."""
 
 import asyncio
+import http.client
 import io
 import signal
 import socket
@@ -10,6 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import orjson
@@ -237,14 +239,21 @@ def test_metrics(client):
     assert "sureflow_request_seconds_count" in text
 
 
-def test_the_real_service_logs_every_request_and_stops_when_told(tmp_path):
+@pytest.fixture
+def command(tmp_path):
+    """What starts a service on a free port, and its address."""
     trained("interpolation").save(tmp_path / "model")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "sureflow", "serve", str(tmp_path / "model"), "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        asked(f"http://127.0.0.1:{port}/v1/models", process)
+    arguments = [sys.executable, "-m", "sureflow", "serve", str(tmp_path / "model"), "--port", str(port)]
+    return arguments, f"http://127.0.0.1:{port}"
+
+
+def test_the_real_service_logs_every_request_and_stops_when_told(command):
+    arguments, url = command
+    with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        asked(f"{url}/v1/models")
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=60)
     lines = [orjson.loads(line) for line in said.splitlines() if line.startswith("{")]
@@ -253,14 +262,37 @@ def test_the_real_service_logs_every_request_and_stops_when_told(tmp_path):
     assert "Traceback" not in said
 
 
-def asked(url, process):
-    """An answer of a service that may still be starting."""
+def test_clients_that_try_again_see_a_killed_service_as_a_delay(command):
+    arguments, url = command
+    machs = np.linspace(12.0, 28.0, 120)
+    wanted = trained("interpolation").predict(mach=machs, altitude_km=np.full(len(machs), 43.0))["T"].values
+
+    def start():
+        return subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    first = start()
+    asked(f"{url}/v2/health/ready")
+    with ThreadPoolExecutor(8) as clients:
+        queries = (f"{url}/v1/predict?mach={mach}&altitude_km=43&fields=T" for mach in machs)
+        answers = [clients.submit(asked, query) for query in queries]
+        while not answers[20].done():
+            time.sleep(0.005)
+        first.kill()
+        first.wait()
+        second = start()
+        found = [orjson.loads(answer.result())["fields"]["T"]["mean"] for answer in answers]
+    second.terminate()
+    second.wait()
+    assert np.allclose(found, wanted.reshape(len(machs), -1), rtol=1e-6)
+
+
+def asked(url):
+    """An answer of a service that may still be starting, or be killed meanwhile."""
     deadline = time.monotonic() + 120
     while True:
         try:
             with urllib.request.urlopen(url, timeout=60) as answer:
                 return answer.read()
-        except urllib.error.URLError:
-            assert process.poll() is None
+        except (urllib.error.URLError, http.client.HTTPException, ConnectionError):
             assert time.monotonic() < deadline
             time.sleep(0.1)

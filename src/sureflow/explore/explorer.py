@@ -1,7 +1,7 @@
 """The explorer of a model: one HTML file that needs no server, no network and nothing else."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,13 +20,17 @@ from sureflow.explore.program import Program
 from sureflow.explore.surfaces import Cut
 from sureflow.explore.tabulated import Ranges
 from sureflow.files import write_atomically
+from sureflow.predictive import Predictive
 from sureflow.surrogate.model import Surrogate
 
 EXPLORER = "explorer.html"  # beside the report of a study
 SCRIPTS = ("program.js", "frames.js", "view.js", "chart.js", "quantities.js", "verdict.js", "source.js", "app.js")
-# Bits of rows to try, the share of the range that may be lost, and the share of a loss that more bits must leave at most.
-MORE_BITS, ENOUGH, WORTH = (-1.5, 0, 0.5, 0.75, 1, 2, 4), 5e-5, 0.95
+# The share of the range that may be lost. Bits of rows to begin with, how often others are tried, how many more of them than
+# needed, and the share of a loss that more of them must leave at most.
+ENOUGH = 5e-5
+MORE_BITS, TRIES, MARGIN, WORTH = -3.0, 5, 0.1, 0.95
 CHECKED, CHECKED_AT_ONCE = 20, 5  # conditions at which the page is compared with the model
+WEIGHED = 8  # conditions for every run, which tell how large weights are
 TABLED = 0.8  # the share of the work that tabulating a model takes, about
 
 Progress = Callable[[float, str], None]  # the share of the work that is done, and what comes next
@@ -108,22 +112,26 @@ def default_title(surrogate: Surrogate) -> str:
 def kept_rows(
     surrogate: Surrogate, program: Program, ranges: Ranges, progress: Progress
 ) -> tuple[dict[str, Coded], Program, str]:
-    """The rows of a program as a page keeps them, the program that reads them, and what is lost, in words.
-
-    Far from the runs their weights are large, and so is what rounding loses: then they are kept in more bits.
-    """
-    rows: dict[str, Coded] = {}
+    """The rows of a program as a page keeps them, the program that reads them, and what is lost, in words."""
+    closed = has_closed_form(surrogate)
+    weights = program.weights(checked_conditions(surrogate, ranges, WEIGHED * len(surrogate.domain.parameters)))
+    conditions, rows = checked_conditions(surrogate, ranges, CHECKED), {}
+    progress(0.1, "comparing with the model")
+    wanted = [surrogate.answer(some).predictive for some in np.split(conditions, CHECKED // CHECKED_AT_ONCE)]
     read, off = program, Loss(np.inf, np.inf)
-    for more_bits in MORE_BITS if has_closed_form(surrogate) else (0,):
-        progress(0.0, "packing the fields")
-        finer = program.coded(more_bits)
+    more_bits = MORE_BITS if closed else 0.0
+    for tried in range(TRIES if closed else 1):
+        progress(0.2 + 0.5 * tried / TRIES, "packing the fields")
+        finer = program.coded(more_bits, weights if closed else None)
         reading = program.reading(finer)
-        left = loss(surrogate, reading, ranges, lambda share: progress(0.3 + 0.4 * share, "comparing with the model"))
-        if left.mean > WORTH * off.mean:  # what is left is not the rounding of rows
+        left = loss(reading, conditions, wanted)
+        if tried > 1 and left.mean > WORTH * off.mean:  # what is left is not the rounding of rows
             break
         rows, read, off = finer, reading, left
-        if off.mean <= ENOUGH:
+        if tried and off.mean <= ENOUGH:
             break
+        # A bit halves what rounding loses; the first try tells how many are needed, more or less.
+        more_bits += np.log2(off.mean / ENOUGH) + MARGIN
     words = (
         f"At {CHECKED} conditions, predictions of this page differ from those of the model by at most {100 * off.mean:.2g} % of "
         "the range of a field"
@@ -142,18 +150,14 @@ class Loss(NamedTuple):
     bars: float
 
 
-def loss(surrogate: Surrogate, program: Program, ranges: Ranges, progress: Callable[[float], None]) -> Loss:
-    """Measured at conditions drawn at random."""
-    conditions = checked_conditions(surrogate, ranges, CHECKED)
+def loss(program: Program, conditions: Float[np.ndarray, "case parameter"], wanted: Sequence[Predictive]) -> Loss:
+    """Measured at conditions, a few at a time."""
     mean_off = bars_off = 0.0
-    for first in range(0, CHECKED, CHECKED_AT_ONCE):
-        progress(first / CHECKED)
-        some = conditions[first : first + CHECKED_AT_ONCE]
-        found, wanted = program.run(some), surrogate.answer(some).predictive
-        mean = np.asarray(wanted.mean)
+    for some, predictive in zip(np.split(conditions, len(wanted)), wanted, strict=True):
+        found, mean = program.run(some), np.asarray(predictive.mean)
         mean_off = max(mean_off, _most(np.abs(found["mean"] - mean), np.ptp(mean, axis=2)))
-        if wanted.std is not None and "std" in found:
-            std = np.asarray(wanted.std)
+        if predictive.std is not None and "std" in found:
+            std = np.asarray(predictive.std)
             bars_off = max(bars_off, _most(np.abs(found["std"] - std), std.max(axis=2)))
     return Loss(mean_off, bars_off)
 

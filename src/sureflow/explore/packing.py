@@ -38,7 +38,8 @@ BITS = {
     Kind.LOST: 11.5,
     Kind.PLACES: 28,
 }
-COMPONENTS = (Kind.RUNS, Kind.FRAME, Kind.LOST, Kind.PLACES)
+COMPONENTS = (Kind.RUNS, Kind.FRAME, Kind.LOST)  # kept in as many bits as a page needs
+RARE = 1e-6  # the least mean square of weights along a direction, over that of all
 MOST_LEVELS = 2**31 - 1
 MOST_PLANES = 4  # bytes of a level
 # How often differences are taken from one stride to the next, and from one point to the next within a stride.
@@ -79,16 +80,15 @@ class Coded(NamedTuple):
         return max(2, (int(self.levels.max(initial=0)).bit_length() + 7) // 8)
 
 
-def coded(rows: Rows, keeping: Keeping, more_bits: float = 0) -> Coded:
-    """Rows in levels; those of runs in more of them, where their weights are large."""
+def coded(
+    rows: Rows, keeping: Keeping, more_bits: float = 0, weights: Float[np.ndarray, "sum row"] | None = None
+) -> Coded:
+    """Rows in levels, as fine as the weights ask for that they are summed with, where these are known."""
     kind, stride, spread = keeping
     most = round(2 ** (BITS[kind] + (more_bits if kind in COMPONENTS else 0))) - 1
-    if spread is not None:
-        low = rows.min(axis=2)
-        step = np.maximum(spread / most, np.ptp(rows, axis=2) / MOST_LEVELS)
-        return Coded(_levels(rows, low, step), low, step, stride=max(stride, 1))
-    if kind in COMPONENTS:
-        return _components(rows, _typical_spread(rows) / most)._replace(stride=max(stride, 1))
+    if kind in COMPONENTS or kind is Kind.PLACES:
+        step = _typical_spread(rows) / most if spread is None else spread / most
+        return _components(rows, step, weights)._replace(stride=max(stride, 1))
     exponent = ROOT if kind is Kind.POSITIVE else 1
     values = np.maximum(rows, 0.0) ** (1 / ROOT) if kind is Kind.POSITIVE else np.asarray(rows, float)
     low, high = (np.zeros(values.shape[:2]) if kind is Kind.POSITIVE else values.min(axis=2)), values.max(axis=2)
@@ -96,16 +96,31 @@ def coded(rows: Rows, keeping: Keeping, more_bits: float = 0) -> Coded:
     return Coded(_levels(values, low, step), low, step, exponent, stride=max(stride, 1))
 
 
-def _components(rows: Rows, step: Float[np.ndarray, " variable"]) -> Coded:
-    """Orthogonal components of the rows, with one step for all of them: weights of rows and of components are equally large."""
+def _components(
+    rows: Rows, step: Float[np.ndarray, " variable"], weights: Float[np.ndarray, "sum row"] | None
+) -> Coded:
+    """Orthogonal components of the rows with one step for all of them.
+
+    With C the mean of w w^T over the weights of n rows, w^T C^-1 w is n on average: (n C)^1/2 times the rows, in place of the
+    rows, leaves every sum the error of one rounding. Far beyond the runs weights are large, but only in a few directions, which
+    are all that needs more digits there.
+    """
+    root = np.eye(len(rows)) if weights is None else _root_of_products(weights)
     flat = (rows / step[:, None]).reshape(len(rows), -1)
-    mix = np.linalg.eigh(flat @ flat.T)[1][:, ::-1].astype(np.float32)
+    weighted = root @ flat
+    mix = np.linalg.solve(root, np.linalg.eigh(weighted @ weighted.T)[1][:, ::-1]).astype(np.float32)
     values = np.linalg.solve(mix.astype(float), flat).reshape(rows.shape) * step[:, None]
     kept = np.asarray((np.abs(values) > 0.5 * step[:, None]).any(axis=(1, 2)))
     kept[0] = True
     low = values[kept].min(axis=2)
     steps = np.maximum(step, np.ptp(values[kept], axis=2) / MOST_LEVELS)
     return Coded(_levels(values[kept], low, steps), low, steps, mix=mix[:, kept])
+
+
+def _root_of_products(weights: Float[np.ndarray, "sum row"]) -> Float[np.ndarray, "row row"]:
+    """The square root of n times the mean of w w^T; directions that hardly occur count as rare ones."""
+    squares, vectors = np.linalg.eigh(weights.T @ weights * (weights.shape[1] / len(weights)))
+    return (vectors * np.sqrt(np.maximum(squares, RARE * squares.mean()))) @ vectors.T
 
 
 def _typical_spread(rows: Rows) -> Float[np.ndarray, " variable"]:

@@ -28,6 +28,7 @@ from sureflow.models.body_frame import BETWEEN, END, FREE, LEAST_SHARE
 from sureflow.models.shock_frame import LEAST_GAP
 
 Numbers = Float[np.ndarray, "..."]
+AT_ONCE = 50  # conditions that are evaluated together
 
 
 @dataclass(frozen=True)
@@ -69,14 +70,30 @@ class Program:
         self.keeping[name] = keeping
         return name
 
-    def coded(self, more_bits: float = 0) -> dict[str, Coded]:
-        """The rows as a page keeps them."""
+    def coded(self, more_bits: float = 0, weights: Mapping[str, np.ndarray] | None = None) -> dict[str, Coded]:
+        """The rows as a page keeps them; `weights` are those that they are summed with."""
         found = {}
         for name, rows in self.rows.items():
             keeping = self.keeping[name]
             stride = keeping.stride or self.strides.get(rows.shape[2], 1)
-            found[name] = coded(rows, keeping._replace(stride=stride), more_bits)
+            found[name] = coded(rows, keeping._replace(stride=stride), more_bits, (weights or {}).get(name))
         return found
+
+    def weights(self, conditions: Small) -> dict[str, np.ndarray]:
+        """What rows are multiplied with at conditions, by their names: (sum, row)."""
+        used: dict[str, list[int]] = {}
+        for step in self.steps:
+            if step.op == "combine":
+                used.setdefault(step.settings["rows"], []).append(step.inputs[0])
+            elif step.op == "frame":
+                for name, index in zip(step.settings["rows"], step.inputs, strict=False):
+                    used.setdefault(name, []).append(index)
+        found: dict[str, list[np.ndarray]] = {name: [] for name in used}
+        for first in range(0, len(conditions), AT_ONCE):
+            values = self._evaluated({index for some in used.values() for index in some}, conditions[first:][:AT_ONCE])
+            for name, some in used.items():
+                found[name] += [values[index] for index in some]
+        return {name: np.concatenate(some) for name, some in found.items()}
 
     def name(self, **outputs: "Value") -> None:
         self.outputs |= {name: value.index for name, value in outputs.items()}
@@ -99,21 +116,32 @@ class Program:
 
     def run(self, conditions: Small) -> dict[str, np.ndarray]:
         """Every named output at conditions (case, parameter)."""
-        found: list[np.ndarray] = []
-        for step in self.steps:
-            arguments = [found[index] for index in step.inputs]
-            arrays: dict[str, Any] = {key: self.arrays[name] for key, name in step.arrays.items()}
-            named = step.settings.get("rows")
-            if named is not None:
-                arrays["rows"] = self.rows[named] if isinstance(named, str) else [self.rows[name] for name in named]
-            others = {key: value for key, value in step.settings.items() if key != "rows"}
-            if step.op == "parameters":
-                found.append(np.asarray(conditions, float))
-            elif step.op == "constant":
-                found.append(np.broadcast_to(arrays["values"], (len(conditions), arrays["values"].size)))
-            else:
-                found.append(OPERATIONS[step.op](*of_one_kind(step.op, arguments), **arrays, **others))
+        found = self._evaluated(set(self.outputs.values()), conditions)
         return {name: found[index] for name, index in self.outputs.items()}
+
+    def _evaluated(self, wanted: set[int], conditions: Small) -> dict[int, np.ndarray]:
+        """The results of some steps, and of those that they need."""
+        needed = set(wanted)
+        for index in reversed(range(len(self.steps))):
+            if index in needed:
+                needed.update(self.steps[index].inputs)
+        found: dict[int, np.ndarray] = {}
+        for index in sorted(needed):
+            found[index] = self._result(self.steps[index], found, np.asarray(conditions, float))
+        return found
+
+    def _result(self, step: Step, found: Mapping[int, np.ndarray], conditions: Small) -> np.ndarray:
+        arrays: dict[str, Any] = {key: self.arrays[name] for key, name in step.arrays.items()}
+        if step.op == "parameters":
+            return conditions
+        if step.op == "constant":
+            return np.broadcast_to(arrays["values"], (len(conditions), arrays["values"].size))
+        named = step.settings.get("rows")
+        if named is not None:
+            arrays["rows"] = self.rows[named] if isinstance(named, str) else [self.rows[name] for name in named]
+        others = {key: value for key, value in step.settings.items() if key != "rows"}
+        arguments = of_one_kind(step.op, [found[index] for index in step.inputs])
+        return OPERATIONS[step.op](*arguments, **arrays, **others)
 
 
 @dataclass(frozen=True, eq=False)
