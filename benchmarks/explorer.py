@@ -1,12 +1,11 @@
 """The explorer in Chromium with software rendering: size of the page, time to the first picture, time of a slider step.
 
-    python benchmarks/explorer.py runs.zarr [--dash python-with-dash]
+    python benchmarks/explorer.py model/ [other/ ...] [--dash python-with-dash]
 
-Models of 39 and of 205 runs (chosen at random; interpolation, aligned and POD-GP) on the mesh of the store. A slider step is
-timed in the page: from the input event to the drawn picture, which a read of one of its pixels waits for; it includes mean, bars,
-verdict, quantities, curve and map. The time between frames is that of a slider in motion, with all that the browser does to bring
-them to a screen, here without a graphics card. With --dash, a page of Dash that shows the same field of the same model on the
-same mesh is timed as well, in an environment that has dash and sureflow.
+A slider step is timed in the page of each model: from the input event to the drawn picture, which a read of one of its pixels
+waits for; it includes mean, bars, verdict, quantities, curve and map. The time between frames is that of a slider in motion, with
+all that the browser does to bring them to a screen, here without a graphics card. With --dash, a page of Dash that shows the same
+field of the first model on the same mesh is timed as well, in an environment that has dash and sureflow.
 """
 
 import argparse
@@ -115,35 +114,29 @@ def dash_times(python: str, model: Path) -> list[float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("store")
+    parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--dash", help="python of an environment with dash and sureflow")
     options = parser.parse_args()
-    runs = sf.open_runs(options.store)
     print("| model | runs | page | first picture | sliders work | slider step: median | 90 % | between frames |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
-    with tempfile.TemporaryDirectory() as folder:
-        for count in (39, 205):
-            train, _ = runs.split(test=len(runs) - count, seed=0)
-            for name in ("interpolation", "aligned", "pod-gp"):
-                model = sf.fit(train, name, calibrate=name != "pod-gp")
-                path = Path(folder) / f"{name}{count}.html"
-                model.explore(path)
-                first, complete, times, frames = page_times(path.as_uri())
-                low, high = statistics.median(times), sorted(times)[int(0.9 * len(times))]
-                size = path.stat().st_size / 1e6
-                print(
-                    f"| {name} | {count} | {size:.1f} MB | {first:.0f} ms | {complete:.0f} ms | {low:.1f} ms | {high:.1f} ms "
-                    f"| {statistics.median(frames):.0f} ms |",
-                    flush=True,
-                )
-                if options.dash and name == "interpolation":
-                    kept = Path(folder) / f"model{count}"
-                    model.save(kept)
-                    found = statistics.median(dash_times(options.dash, kept))
-                    print(
-                        f"| the same in Dash | {count} | | | | {found:.0f} ms: {found / low:.0f} times as long | | |",
-                        flush=True,
-                    )
+    medians = []
+    for folder in options.models:
+        model = sf.load(folder)
+        with tempfile.TemporaryDirectory() as place:
+            path = Path(place) / "explorer.html"
+            model.explore(path)
+            first, complete, times, frames = page_times(path.as_uri())
+            size = path.stat().st_size / 1e6
+        medians.append(statistics.median(times))
+        high = sorted(times)[int(0.9 * len(times))]
+        print(
+            f"| {model.model_name} | {len(model.domain.parameters)} | {size:.1f} MB | {first:.0f} ms | {complete:.0f} ms "
+            f"| {medians[-1]:.1f} ms | {high:.1f} ms | {statistics.median(frames):.0f} ms |",
+            flush=True,
+        )
+    if options.dash:
+        found = statistics.median(dash_times(options.dash, options.models[0]))
+        print(f"| the first in Dash | | | | | {found:.0f} ms: {found / medians[0]:.0f} times as long | | |", flush=True)
 
 
 if __name__ == "__main__":
