@@ -11,7 +11,7 @@ COPY src src
 RUN /opt/sureflow/bin/pip install --no-cache-dir --no-deps --no-build-isolation .
 
 FROM python:3.11-slim
-RUN useradd --system --uid 10001 --create-home --home-dir /home/sureflow sureflow
+RUN useradd --uid 10001 --create-home --home-dir /home/sureflow sureflow
 COPY --from=build /opt/sureflow /opt/sureflow
 USER 10001
 ENV SUREFLOW_CACHE=/home/sureflow/cache
