@@ -17,8 +17,9 @@ from sureflow.models.warps import COLUMNS
 from sureflow.physics.correlations import SEIFF
 from sureflow.physics.gases import PerfectGas
 from sureflow.surrogate.model import Surrogate
+from sureflow.surrogate.number_process import NumberProcess
 from sureflow.surrogate.number_space import InputKind
-from sureflow.surrogate.numbers import TINY, NumberProcess, RunNumbers
+from sureflow.surrogate.numbers import TINY, RunNumbers
 from sureflow.surrogate.observe import QUANTITIES
 
 
@@ -132,7 +133,7 @@ def _physical(told: _Told, number: NumberProcess) -> tuple[Value, Value]:
     x = told.inputs(facts.inputs).pick(*np.flatnonzero(fitted.varying > 0))
     location, variance = x.process(fitted.inputs, fitted.coefficients, fitted.logarithms, WIDE)
     # The one mode of a number is a number itself.
-    mode, discrepancy = float(fitted.scale[0] * fitted.modes[0, 0, 0]), float(fitted._discrepancy[0, 0])
+    mode, discrepancy = float(fitted.scale[0] * fitted.modes[0, 0, 0]), float(fitted.discrepancy[0, 0])
     value = (location * mode + float(fitted.mean[0, 0])) * facts.scale + facts.shift
     std = (variance * mode**2 + discrepancy**2).root() * facts.scale
     if facts.logarithmic:
