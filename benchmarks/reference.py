@@ -63,8 +63,8 @@ on 441 runs of our own solver. `report.html`, which the first command makes as w
 everything that was measured, `provenance.json` times and versions. Where ours differs from the paper, and why:
 [differences.md](differences.md). How long it takes: [speed.md](../speed.md).
 
-The rows called default are `interpolation` with free-stream scaling. On these runs `sureflow train` chooses `layer-aligned`, which
-errs less (the table of the [front page](../../README.md)). POD-DeepONet and the body-fitted DeepONet have the settings in
+The rows called default are `interpolation` with free-stream scaling. On these runs, `sureflow train` chooses `layer-aligned`,
+which errs less (the table of the [front page](../../README.md)). POD-DeepONet and the body-fitted DeepONet have the settings in
 `study.toml`; with those of [methods](../methods/README.md) they err less.
 """,
     "nearest": """# The paper's four kinds on the reading that comes nearest to its table
