@@ -143,6 +143,7 @@ def follow(
 
 def mesh_error(solution: "FlowSolution", starts: "PredictedStarts | None") -> dict[str, Any] | None:
     """What two coarser meshes tell of the error of this one; where they cannot, the solution stands without it."""
+    from sureflow.cli.console import say
     from sureflow.evaluate.mesh_study import study_mesh
 
     if solution.convergence.status != "converged":
