@@ -95,4 +95,4 @@ def test_folds_over_the_training_runs(run, refused, tmp_path):
     model.save(tmp_path / "model")
     assert run("evaluate", "model", "runs.zarr", "--folds").out == f"{sureflow.evaluate_folds(model, runs)!r}\n"
     assert "exclude each other" in refused("evaluate", "model", "runs.zarr", "--folds", "--split", "paper")
-    assert "fold by fold" in refused("evaluate", "model", "runs.zarr")
+    assert "by folds over them" in refused("evaluate", "model", "runs.zarr")

@@ -146,9 +146,10 @@ def test_numbers_are_those_of_python(browser, pages, model):
     values, bars = (array[:, :6] for array in both_ways(surrogate, at, wanted)[:2])
     quantities = np.array([[(one["value"], one["std"]) for one in row["quantities"]] for row in found])
     assert np.allclose(quantities[:, :, 0], values, rtol=1e-3)
-    # Where field and number disagree, a bar follows their difference, and so what either of them is off by.
-    off = np.abs(quantities[:, :, 0] - values) + 1e-5 * np.abs(values)
-    assert (np.abs(quantities[:, :, 1] - bars) <= 0.01 * bars + off).all()
+    # Where field and number disagree, a bar follows their difference: it is no closer than fields are, to 1e-4 of their range.
+    # Far outside in four parameters at once, values and numbers are each off by up to 1e-3.
+    close = 2e-3 if model == "bodies" else 1e-4
+    assert (np.abs(quantities[:, :, 1] - bars) <= 0.01 * bars + close * np.abs(values)).all()
     narrow = surrogate.observed(surrogate.observer, at, wanted)[1][:, :6]
     assert (bars > 1.1 * narrow).any()  # where the field and a number that was learned by itself disagree
     assert page.errors() == []

@@ -25,7 +25,7 @@ def refinement(coarse: Runs, fine: Runs) -> int:
         raise SureflowError("levels need runs on the cells of two-dimensional structured blocks")
     factors = {there / here for here, there in zip(ours, theirs, strict=True)}
     factor = factors.pop()
-    if not factors and factor < 1:
+    if not factors and factor < 1 and (1 / factor).is_integer():
         raise SureflowError(
             f"runs on {_size(theirs)} cells were given as the finer ones of those on {_size(ours)}: exchange the two stores"
         )
