@@ -63,7 +63,7 @@ def propose(
     from sureflow.acquire.proposals import make_proposal
     from sureflow.acquire.records import computed_conditions, failed_conditions, require_parameters
     from sureflow.acquire.region import read_use, region_of
-    from sureflow.cli.console import out, say
+    from sureflow.cli.console import out
     from sureflow.runtime import keep_compiled_programs
     from sureflow.surrogate.artifact import load
 
@@ -83,26 +83,33 @@ def propose(
         seed=seed,
         **told_by(runs, per_cost=per_cost, levels=levels),
     )
-    for remark in found.region.remarks:
-        say(remark)
-    if len(found.table) < count:
-        say(f"the region of use has only {len(found.table)} candidates")
-    out.print(printed(found.table), markup=False)
     meaning = found.criterion.meaning + (", over its cost" if levels else ", per step" if per_cost else "")
-    out.print(f"gain: {meaning}", markup=False)
-    if criterion is None:
-        out.print(why(found.criterion), markup=False)
-    if len(found.computed):
-        several = "runs" if len(found.computed) > 1 else "run"
-        out.print(
-            f"{len(found.computed)} {several} of {runs} count as computed, though the model has not learned from them",
-            markup=False,
-        )
+    tell(found, count, meaning, runs, by_default=criterion is None)
     if write is not None:
         write(found.table, len(surrogate.parameter_names))
         out.print(f"{output}: {len(found.table)} condition{'s' if len(found.table) > 1 else ''}", markup=False)
     if picture is not None:
         draw(picture, surrogate, found, failed, meaning)
+
+
+def tell(found: "Proposal", count: int, meaning: str, runs: Path | None, *, by_default: bool) -> None:
+    """The table, what it means, and what was cut off or counted."""
+    from sureflow.cli.console import out, say
+
+    for remark in found.region.remarks:
+        say(remark)
+    if len(found.table) < count:
+        say(f"the region of use has only {len(found.table)} candidates")
+    out.print(printed(found.table), markup=False)
+    out.print(f"gain: {meaning}", markup=False)
+    if by_default:
+        out.print(why(found.criterion), markup=False)
+    if computed := len(found.computed):
+        out.print(
+            f"{computed} run{'s' if computed > 1 else ''} of {runs} count{'' if computed > 1 else 's'} as computed, though the "
+            "model has not learned from them",
+            markup=False,
+        )
 
 
 def told_by(runs: Path | None, *, per_cost: bool, levels: bool) -> dict[str, Any]:
