@@ -77,6 +77,19 @@ def test_every_region_has_its_own_inputs():
     assert min(layer) > 2.0 * max(above)
 
 
+def test_bars_have_no_seams_between_layer_and_shock():
+    """Far outside, bars of neighboring regions differ many times: from row to row, those of the model change little by little."""
+    given = layers.view(np.random.default_rng(0).normal(size=(40, 2)) - [0.0, 3.0])
+    frame = BodyAlignedSettings().fit(given).warp
+    assert isinstance(frame, BodyFrame)
+    shares = frame.shares_of_points.reshape(len(frame.regions), *layers.SHAPE)
+    np.testing.assert_allclose(shares.sum(axis=0), 1.0, atol=1e-12)
+    assert shares.min() >= 0.0
+    # A seam is a fifth of the way to the shock wide, and the steepest slope of its cubic is 1.5.
+    steepest = 1.5 / (0.2 * frame.shocks.mean())
+    assert 0.0 < np.abs(np.diff(shares, axis=1)).max() <= steepest
+
+
 def test_groups_left_out_are_those_of_a_refit_with_the_same_mixtures():
     given = layers.view(np.random.default_rng(0).normal(size=(20, 2)), moves=2.0)
     fitted, group = BodyAlignedSettings().fit(given), np.array([2, 9, 11])

@@ -159,7 +159,7 @@ class Aligned(FittedModel):
         own = np.stack(regional)
         ratio = np.sqrt(np.divide(freedom, own, out=np.zeros_like(own), where=own > np.finfo(float).eps))
         for residual, by_region in zip(self.residuals, ratio.T, strict=True):
-            yield residual * by_region[self.warp.region_of_points]
+            yield residual * (by_region @ self.warp.shares_of_points)
 
     @cached_property
     def _squares(self) -> Rows:

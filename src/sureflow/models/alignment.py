@@ -30,7 +30,7 @@ def combined(warp: Warp, weights: Weights, told: Float[np.ndarray, "case column"
 
 def at_points(warp: Warp, powers: Powers) -> Float[np.ndarray, "case 1 _"]:
     """The power function at the points of the fields, by their regions where there are some; else one number."""
-    return powers[1 + warp.region_of_points].T[:, None] if isinstance(warp, BodyFrame) else powers[0][:, None, None]
+    return (powers[1:].T @ warp.shares_of_points)[:, None] if isinstance(warp, BodyFrame) else powers[0][:, None, None]
 
 
 def left_out(systems: Systems, groups: Groups) -> tuple[Weights, Powers]:

@@ -17,8 +17,10 @@ from sureflow.models.shock_frame import (
     FINENESS,
     LAYER,
     LEAST_GAP,
+    SHOCK,
     at_places,
     between,
+    falling,
     fields_of_frame,
     four_around,
     levels_of_run,
@@ -138,14 +140,17 @@ class BodyFrame:
         ]
 
     @cached_property
-    def region_of_points(self) -> Int[np.ndarray, " point"]:
-        """The region that the cells of a mesh belong to, by and large."""
-        row, line = np.indices((self._n_rows, self._n_lines))
-        place, station = FINENESS * row, self._fineness_along * line
-        found = np.zeros(row.shape, int)
-        for number, (places, stations) in enumerate(self.regions):
-            found[(place >= places.start) & (station >= stations.start)] = number
-        return found.ravel()
+    def shares_of_points(self) -> Float[np.ndarray, "region point"]:
+        """How much the cells of a mesh belong to every region, by and large; of all regions together, 1.
+
+        Up to SHOCK, what is combined is the layer's less and less, and its errors are: regions go over into each other.
+        """
+        places, stations = ({part.start for part in parts} - {0} for parts in zip(*self.regions, strict=True))
+        wide = (SHOCK - LAYER) * FINENESS * self.shocks.mean()
+        rows = _shares(FINENESS * np.arange(float(self._n_rows)), [(place, place + wide) for place in sorted(places)])
+        along = self._fineness_along * np.arange(float(self._n_lines))
+        lines = _shares(along, [(station - 1.0, station) for station in sorted(stations)])
+        return np.einsum("ar,bl->abrl", rows, lines).reshape(len(self.regions), -1)
 
     @property
     def seen(self) -> list[Float[np.ndarray, "run 1 mode"]]:
@@ -263,6 +268,14 @@ class BodyFrame:
     def given(self) -> Float[np.ndarray, " node"]:
         """Where the nodes of the maps lie in the frame, on every line."""
         return body_nodes(self.usual, self.shocks.mean(keepdims=True)[0], self._n_rows, self.held[0])[0]
+
+
+def _shares(
+    values: Float[np.ndarray, " value"], seams: Sequence[tuple[float, float]]
+) -> Float[np.ndarray, "part value"]:
+    """How much values belong to each of the parts that seams lie between; a seam is where one part goes over into the next."""
+    beyond = [1.0 - falling(values, *seam) for seam in seams]
+    return -np.diff([np.ones(len(values)), *beyond, np.zeros(len(values))], axis=0)
 
 
 def _modes(

@@ -209,15 +209,15 @@ def fields_of_frame(
     n_variables, (wall, hot) = len(zero), temperatures
     found, layer = rows[:, :n_variables], rows[:, :n_variables].copy(order="K")
     still = zero[columns[1]]
-    cold = float(_falling((wall - still) / (hot - still), hottest, hottest + HOTTER))
+    cold = float(falling((wall - still) / (hot - still), hottest, hottest + HOTTER))
     layer[:, columns[0]] = rows[:, n_variables]
     layer[:, columns[1]] = cold * (hot - wall) * rows[:, -2] + (1.0 - cold) * rows[:, -1]
     layer = fields_of_layer(layer, columns, zero, wall, wall + 1.0)
-    share = _falling(np.arange(len(rows))[:, None] / np.maximum(shock, 1.0), LAYER, SHOCK)[:, None]
+    share = falling(np.arange(len(rows))[:, None] / np.maximum(shock, 1.0), LAYER, SHOCK)[:, None]
     return (share * layer + (1.0 - share) * found).swapaxes(0, 1).reshape(n_variables, -1)
 
 
-def _falling(values: np.ndarray | float, start: float, end: float) -> np.ndarray:
+def falling(values: np.ndarray | float, start: float, end: float) -> np.ndarray:
     """From 1 up to the start to 0 from the end on, smoothly."""
     way = np.asarray(np.clip((values - start) / (end - start), 0.0, 1.0))
     return np.asarray(1.0 - way**2 * (3.0 - 2.0 * way))
