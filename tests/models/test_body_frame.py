@@ -105,8 +105,8 @@ def test_groups_left_out_are_those_of_a_refit_with_the_same_mixtures():
 def test_bars_allow_for_what_the_mixtures_have_seen():
     given = layers.view(np.random.default_rng(0).normal(size=(20, 2)))
     fitted = BodyAlignedSettings().fit(given)
-    assert fitted.flattery == pytest.approx(np.sqrt(20 / 18.5))
-    assert AlignedSettings().fit(given).flattery == 1.0
+    assert fitted.optimism == pytest.approx(np.sqrt(20 / 18.5))
+    assert AlignedSettings().fit(given).optimism == 1.0
 
 
 @pytest.mark.parametrize(

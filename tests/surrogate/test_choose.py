@@ -149,10 +149,10 @@ def test_refits_are_for_the_best_scaling_alone():
 
 
 def test_what_was_learned_from_the_runs_counts_against_a_model(monkeypatch):
-    """Errors at runs left out in closed form are larger by what the model says that it is flattered."""
+    """Errors at runs left out in closed form are larger by how optimistic the model says it is."""
     runs, settings = synthetic.runs(), ComparisonSettings((InterpolationSettings(),))
     plain = compare(runs, settings, "freestream").candidates[0]
-    monkeypatch.setattr(Interpolation, "flattery", 1.5)
+    monkeypatch.setattr(Interpolation, "optimism", 1.5)
     np.testing.assert_allclose(compare(runs, settings, "freestream").candidates[0].mae, 1.5 * plain.mae)
 
 

@@ -108,7 +108,7 @@ class Aligned(FittedModel):
         asked = self._used(inputs)
         mean, powers = self._mean_and_powers(asked, inputs)
         spread = self._spread(self._nearby(asked, self.nodes))
-        return Predictive(mean, {EPISTEMIC: self.flattery * self._at_points(powers) * spread})
+        return Predictive(mean, {EPISTEMIC: self.optimism * self._at_points(powers) * spread})
 
     def novelty(self, inputs: Inputs, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " case"]:
         """The power function, over its median at runs left out one at a time."""
@@ -141,7 +141,7 @@ class Aligned(FittedModel):
         """The mean plus what was missed at a run nearby, as `Interpolation` draws it."""
         asked = self._used(inputs)
         mean, powers = self._mean_and_powers(asked, inputs)
-        power = self.flattery * self._at_points(powers)
+        power = self.optimism * self._at_points(powers)
         return drawn_fields(mean, power, self._nearby(asked, self.nodes), self.residuals, count, rng)
 
     def belief(self) -> Belief:
@@ -176,7 +176,7 @@ class Aligned(FittedModel):
         return np.sqrt(variance).reshape(len(close), *self.residuals.shape[1:])
 
     @property
-    def flattery(self) -> float:
+    def optimism(self) -> float:
         """How much larger errors are than at runs left out, which the mixtures of the inputs have seen.
 
         As in a regression, sqrt(n / (n - unknowns)), with half as many unknowns as a mixture has, since a prior holds them; at

@@ -82,7 +82,7 @@ class Capabilities:
     refits_quickly: bool = False  # so that calibration and comparison may fit it again for every fold
     leaves_out: bool = False  # predicts training runs as if it had not seen them, in closed form
     # What it learns besides the fields, such as a basis, knows of the runs left out: only refits judge it in a comparison.
-    flattered_by_leaving_out: bool = False
+    optimistic_when_left_out: bool = False
     resumes: bool = False  # leaves checkpoints while it is fitted, and goes on from them
     anywhere: bool = False  # predicts at any coordinates, not at the points of the runs alone
     needs_structured_mesh: bool = False
@@ -152,7 +152,7 @@ class FittedModel(ABC):
         raise SureflowError("this model cannot leave runs out without another fit")
 
     @property
-    def flattery(self) -> float:
+    def optimism(self) -> float:
         """How much larger errors are than at training runs left out in closed form, which have shaped what else was learned."""
         return 1.0
 

@@ -215,7 +215,7 @@ class PodGPSettings(ModelSettings):
     name: ClassVar[str] = "pod-gp"
     uq: ClassVar[str] = "gp"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        refits_quickly=True, leaves_out=True, flattered_by_leaving_out=True
+        refits_quickly=True, leaves_out=True, optimistic_when_left_out=True
     )
     fitted: ClassVar[type[FittedModel]] = PodGP
     energy: Annotated[float, Field(gt=0, lt=1)] = 1e-7

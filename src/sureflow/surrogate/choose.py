@@ -175,7 +175,7 @@ def _timed(function: Callable[[_Racer], None], racer: _Racer) -> None:
 
 def judged_at_once(model: ModelSettings) -> bool:
     """Whether one fit to all runs tells how well the model predicts runs left out."""
-    return model.capabilities.leaves_out and not model.capabilities.flattered_by_leaving_out
+    return model.capabilities.leaves_out and not model.capabilities.optimistic_when_left_out
 
 
 def suits(model: ModelSettings, scaling: str, runs: Runs) -> bool:
@@ -225,7 +225,7 @@ def errors_at_once(
 ) -> list[Float[np.ndarray, "case variable"]]:
     """Mean absolute errors of the runs that each fold leaves out, by one fit to all runs.
 
-    What the model has learned from the runs besides their fields flatters it: its errors count as much more as it says.
+    What the model has learned from the runs besides their fields makes it optimistic: its errors count as much more as it says.
     """
     groups = [np.flatnonzero(fold.left_out) for fold in folds]
     found = predict.fitted.leave_out(groups).predictive.mean
@@ -233,7 +233,7 @@ def errors_at_once(
     for row, case in zip(found, np.concatenate(groups).tolist(), strict=True):
         mean = predict.physical(Predictive(row[None], {}), runs.parameters[case : case + 1]).mean
         errors.append(np.abs(np.asarray(mean)[0] - np.asarray(runs.fields[case], float)).mean(axis=1) / space.std)
-    return np.split(predict.fitted.flattery * np.stack(errors), np.cumsum([len(group) for group in groups])[:-1])
+    return np.split(predict.fitted.optimism * np.stack(errors), np.cumsum([len(group) for group in groups])[:-1])
 
 
 def errors_by_refit(runs: Runs, spec: Specification, fold: Fold, space: Standard) -> Float[np.ndarray, "case variable"]:

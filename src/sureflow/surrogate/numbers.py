@@ -204,7 +204,7 @@ def _fit_bars(
 
     sides = ((side, held_out(folds)) for side, folds in space.sides.items())
     fitted = fit_calibration(held_out(everyone), sides, exact=False, steepest=0.0)
-    # What is left out in closed form keeps the lengths that it helped to find, which flatters: bars never shrink, and few
+    # What is left out in closed form keeps the lengths that it helped to find, which is optimistic: bars never shrink, and few
     # runs leave few degrees of freedom.
     n_runs, n_learned = len(everyone), 1 + 2 * min(one.process.inputs.shape[1] for one in processes)
     few = np.float32(np.sqrt(n_runs / max(n_runs - n_learned, 1)))

@@ -1,10 +1,10 @@
 """What the errors of runs left out in closed form leave out: the same folds with every model fitted again.
 
-    python benchmarks/flattery.py paper.zarr 16 50             # the split of the paper, from so many training runs
-    python benchmarks/flattery.py family.zarr 50 100           # the parts of a campaign
+    python benchmarks/optimism.py paper.zarr 16 50             # the split of the paper, from so many training runs
+    python benchmarks/optimism.py family.zarr 50 100           # the parts of a campaign
 
 A model of aligned runs learns how its inputs are mixed from all runs, and then leaves runs out in closed form, with the same
-mixtures. Comparisons therefore count its errors sqrt(n / (n - unknowns)) times (`FittedModel.flattery`). Here the folds of the
+mixtures. Comparisons therefore count its errors sqrt(n / (n - unknowns)) times (`FittedModel.optimism`). Here the folds of the
 comparison and its sides are predicted in both ways, by training runs alone. MAE is in standard deviations of all training runs.
 """
 
@@ -29,7 +29,7 @@ def main() -> None:
     training = runs.select(SPLITS["parts" if runs.header.made_by.get("parts") else "paper"]()(runs).train)
     space, name = Standard.of_fields(training), "body-aligned" if runs.is_moving else "layer-aligned"
     print(
-        "| model | runs | left out | closed form | flattery | counted as | fitted again | fitted again / closed form |"
+        "| model | runs | left out | closed form | optimism | counted as | fitted again | fitted again / closed form |"
     )
     print("|---|---:|---|---:|---:|---:|---:|---:|")
     for size in map(int, sys.argv[2:]):
@@ -44,9 +44,9 @@ def main() -> None:
                 continue
             counted = float(np.concatenate(errors_at_once(some, fitted, folds, space)).mean())
             again = float(np.concatenate([errors_by_refit(some, spec, fold, space) for fold in folds]).mean())
-            flattery = fitted.fitted.flattery
-            closed = counted / flattery
-            cells = (f"{closed:.2g}", f"{flattery:.2f}", f"{counted:.2g}", f"{again:.2g}", f"{again / closed:.2f}")
+            optimism = fitted.fitted.optimism
+            closed = counted / optimism
+            cells = (f"{closed:.2g}", f"{optimism:.2f}", f"{counted:.2g}", f"{again:.2g}", f"{again / closed:.2f}")
             print(f"| {name} | {len(some)} | {what} | {' | '.join(cells)} |", flush=True)
 
 
