@@ -4,6 +4,7 @@ import dataclasses
 import difflib
 import functools
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -23,6 +24,7 @@ Class = TypeVar("Class", bound=type)
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 NESTED = "nested"  # the type of an error that holds the sentences of settings inside of settings
 LARGEST_JSON = 1 << 26  # bytes
+SHOULD = "Input should be "  # the beginning of most messages of pydantic
 LONGEST_VALUE = 80  # characters of a wrong value that an error repeats
 
 
@@ -38,7 +40,7 @@ def settings(cls: Class) -> Class:
         try:
             construct(self, *arguments[len(names) :], **named, **values)
         except ValidationError as error:
-            raise SureflowError(f"{cls.__name__}: {explain(error, made)}") from None
+            raise SureflowError(explain(error, made)) from None
 
     made.__init__ = explained
     return made
@@ -158,7 +160,13 @@ def _sentence(details: Any, place: Sequence[str], known: Sequence[str]) -> tuple
         if not isinstance(details["input"], str):
             value = value.replace("'", "")
         message = details["msg"].removeprefix("Value error, ").replace("valid tuple", "valid list")
-        return (True, f"{name}{value}: {message}") if place else (False, message)
+        message = re.sub(r"a dictionary or an instance of \w+", "a table", message)
+        if not place:
+            return False, message
+        wrong = f"{name}{value}"
+        return True, f"{wrong} must be {message.removeprefix(SHOULD)}" if message.startswith(
+            SHOULD
+        ) else f"{wrong}: {message}"
     return True, unknown_setting(name, known)
 
 

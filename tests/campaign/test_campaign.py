@@ -80,9 +80,9 @@ def test_conditions_may_be_a_list_beside_grids():
         ({"mesh": 3}, "mesh=3"),
         (
             {"conditions": [{"mach": 10, "altitude_km": [40]}]},
-            "tiny: conditions.0.mach=10: Input should be a valid list",
+            "tiny: conditions.0.mach=10 must be a valid list",
         ),
-        ({"conditions": {"mach": [10], "altitude_km": [40]}}, "tiny: conditions: Input should be a valid list"),
+        ({"conditions": {"mach": [10], "altitude_km": [40]}}, "tiny: conditions must be a valid list"),
         ({"solver": {"most_steps": -3}}, "tiny: most_steps=-3 of the solver must be positive"),
     ],
 )

@@ -194,8 +194,8 @@ def test_a_name_that_is_too_long(refused, tmp_path, arguments):
     ("setting", "sentence"),
     [
         ("uq=[]", "uq='[]' is not one of"),
-        ("coordinates=[]", "coordinates: Input should be a valid string"),
-        ("train=[]", "model.train: "),
+        ("coordinates=[]", "coordinates must be a valid string"),
+        ("train=[]", "model.train must be a table"),
         ("head=[]", "model.head: give the name of a head or a table"),
         ("train.epochs=" + "9" * 5000, "'train.epochs=999"),
         ("a=" + "[" * 5000, "'a=[[["),

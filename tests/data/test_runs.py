@@ -172,7 +172,7 @@ def test_too_few_runs_are_refused(tmp_path):
         ({"logarithmic": ["angle"], "parameters": {"angle": [0, 1, 2, 3, 4]}}, "angle=0 has no logarithm"),
         ({"numbers": {"drag": [1.0]}}, "numbers are given for 1 runs and fields for 5"),
         ({"coordinates": np.zeros((4, 9, 1))}, "coordinates are given for 4 runs and fields for 5"),
-        ({"location": "faces"}, "location='faces': Input should be 'cells' or 'points'"),
+        ({"location": "faces"}, "location='faces' must be 'cells' or 'points'"),
         ({"shape": (3, 3)}, "a structured mesh needs its nodes"),
         ({"shape": (3, 3), "nodes": np.zeros((9, 1))}, r"a block of \(3, 3\) cells has 16 nodes, but 9 are given"),
         ({"shape": (8,), "nodes": np.zeros((9, 1))}, "the mesh has 8 cells, but the fields have 9 values"),

@@ -79,7 +79,7 @@ def test_settings_survive_a_round_trip(head):
 
 
 def test_an_unknown_setting_is_refused():
-    with pytest.raises(SureflowError, match=r"MVE: betta is not a setting; did you mean beta\?"):
+    with pytest.raises(SureflowError, match=r"betta is not a setting; did you mean beta\?"):
         MVE(betta=0.5)  # type: ignore[call-arg]
 
 

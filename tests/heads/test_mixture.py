@@ -67,7 +67,5 @@ def test_intervals_are_quantiles_of_the_mixture_of_all_members():
 
 @pytest.mark.parametrize("components", [1, 100])
 def test_numbers_of_components_that_make_no_mixture_are_refused(components):
-    with pytest.raises(
-        SureflowError, match=f"Mixture: components={components}: choose from 2 to 20; the head mve is one"
-    ):
+    with pytest.raises(SureflowError, match=f"components={components}: choose from 2 to 20; the head mve is one"):
         Mixture(components)

@@ -87,7 +87,7 @@ def test_a_gas_that_gives_no_heat_capacity_has_one():
         ({"model": "perfect", "gama": 1.3}, "gas: gama is not a setting; did you mean gamma?"),
         ({"model": "perfect", "gamma": 2.0}, "gas: gamma=2 of the gas is outside 1.05..5/3; air has 1.4"),
         ({"model": "perfect", "prandtl": 0}, "gas: prandtl=0 of the gas must be a positive number"),
-        ({"model": "perfect", "gamma": "high"}, "gas: gamma='high': Input should be a valid number"),
+        ({"model": "perfect", "gamma": "high"}, "gas: gamma='high' must be a valid number"),
         ({"model": "tabulated", "table": [1.0]}, "gas: table is not a setting; did you mean scale?"),
     ],
 )
@@ -110,7 +110,7 @@ def test_an_unregistered_gas_has_no_description():
         (lambda: FlightCondition(10.0, -1.0), "altitude=-1 km is outside 0..86"),
         (lambda: FlightCondition(10.0, float("nan")), "altitude=nan"),
         (lambda: FreeStream(velocity=-5.0, pressure=100.0, temperature=200.0), "velocity=-5"),
-        (lambda: validated(Wall, {"kind": "cold"}), "kind='cold': Input should be 'isothermal', 'adiabatic' or 'slip'"),
+        (lambda: validated(Wall, {"kind": "cold"}), "kind='cold' must be 'isothermal', 'adiabatic' or 'slip'"),
         (lambda: Wall(temperature=0.0), "wall temperature=0 K"),
     ],
 )

@@ -56,5 +56,5 @@ def test_models_without_networks_that_draw_are_refused(model):
 
 @pytest.mark.parametrize("rate", [0.0, 1.0, -0.1])
 def test_rates_that_cannot_be_are_refused(rate):
-    with pytest.raises(SureflowError, match=f"Dropout: rate={rate}"):
+    with pytest.raises(SureflowError, match=f"rate={rate}"):
         Dropout(rate=rate)

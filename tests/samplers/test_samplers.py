@@ -66,5 +66,5 @@ def test_one_member_is_itself():
 
 @pytest.mark.parametrize("members", [0, -1, 1.5, "many"])
 def test_a_number_of_members_that_cannot_be_is_refused(members):
-    with pytest.raises(SureflowError, match=f"Ensemble: members={members!r}: Input should be"):
+    with pytest.raises(SureflowError, match=f"members={members!r} must be"):
         Ensemble(members)

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BaseModel, Field, NonNegativeInt
@@ -212,8 +213,10 @@ def gathered(given: Mapping[str, Any], section: type[BaseModel]) -> dict[str, An
 
 def _refuse_short(short: Mapping[str, Any], model: Any) -> None:
     if short:
+        own = [f"model.{field.name}" for field in fields(MODELS[model])] if model in MODELS else []
         raise SureflowError(
             f"{next(iter(short))} is for networks, and model.name is {model}: leave it out, or choose {DEFAULT_NETWORK}"
+            + (f"; {model} has {', '.join(own)}" if own else "")
         )
 
 
