@@ -32,6 +32,7 @@ def take(browser: webdriver.Chrome, page: Path, path: Path) -> None:
     browser.execute_cdp_cmd(
         "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     )
+    browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
     browser.get("about:blank")
     browser.get(f"{page.as_uri()}#{state}")
     WebDriverWait(browser, 120, 0.1).until(lambda b: b.execute_script("return window.explorer?.mapped?.done"))

@@ -40,6 +40,19 @@ def test_a_field_that_is_uniform_in_most_runs():
     np.testing.assert_allclose(coded(rows, Keeping(Kind.RUNS)).values(), rows, atol=1e-4)  # 19 bits of 7, in float32
 
 
+@pytest.mark.parametrize("kind", [Kind.RUNS, Kind.FRAME, Kind.LOST])
+def test_a_field_that_is_uniform_in_all_runs(kind):
+    rows = np.stack([np.tile(np.arange(8.0), (5, 1)), np.full((5, 8), 3.0)], axis=1)
+    found = coded(rows, Keeping(kind, spread=np.ptp(rows, axis=(0, 2)))).values()
+    np.testing.assert_allclose(found, rows, atol=3e-3)  # 11.5 bits of 7 for the coarsest kind
+
+
+def test_the_folder_of_a_page_is_there_before_it_is_computed(tmp_path, monkeypatch):
+    monkeypatch.setattr("sureflow.explore.explorer.explorer", lambda *_, **__: pytest.fail("computed"))
+    with pytest.raises(SureflowError, match="choose a folder that is there"):
+        write_explorer(trained("interpolation"), tmp_path / "missing" / "page.html")
+
+
 def test_a_page_is_not_replaced_unasked(tmp_path):
     path = tmp_path / "page.html"
     write_explorer(trained("interpolation"), path)

@@ -37,6 +37,18 @@ def test_a_body_of_revolution_is_drawn_from_its_axis():
     assert len(revolved.collections) > len(planar.collections)  # the body
 
 
+def test_a_predicted_flow_is_labeled_as_a_computed_one():
+    fields = labelled_fields.prediction("block", axes="xr")
+    flight = fields.drop_vars("angle").assign_coords(mach=25.0, altitude_km=((), 46.0, {"units": "km"}))
+    figure = plot(flight)
+    assert titles(figure) == ["temperature $T$ (kK)", "standard deviation of temperature $T$ (kK)"]
+    shown = figure.axes[0].collections[0].get_array()
+    np.testing.assert_allclose(shown.max(), 1e-3 * fields["T"].max())
+    assert figure.get_suptitle() == "Mach 25 at 46 km: inside the training domain"
+    body = flight.assign_coords(nose_radius_m=((), 0.2, {"units": "m"}))
+    assert plot(body).get_suptitle().startswith("mach 25, altitude 46 km, nose radius 0.2 m:")
+
+
 def test_one_field_can_be_chosen():
     fields = labelled_fields.prediction("block").assign(p=lambda data: data["T"].assign_attrs(units=""))
     assert titles(plot(fields, "p")) == ["p"]

@@ -1,6 +1,7 @@
 """The explorer of a model: one HTML file that needs no server, no network and nothing else."""
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
@@ -54,6 +55,8 @@ def write_explorer(
         raise SureflowError(f"{path} must end in .html: the explorer is a page")
     if path.exists() and not overwrite:
         raise Exists(f"{path} exists: choose another name, or allow it to be replaced")
+    if not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):  # before anything is computed
+        raise SureflowError(f"{path} cannot be made in {path.parent}: choose a folder that is there and can be written")
     content = explorer(surrogate, title, cut=cut, progress=progress).encode()
     with explain_writing(path.parent):
         write_atomically(path, content)

@@ -87,7 +87,9 @@ def coded(
     kind, stride, spread = keeping
     most = round(2 ** (BITS[kind] + (more_bits if kind in COMPONENTS else 0))) - 1
     if kind in COMPONENTS or kind is Kind.PLACES:
-        step = _typical_spread(rows) / most if spread is None else spread / most
+        typical = _typical_spread(rows)
+        # A field that is the same everywhere has no spread.
+        step = (typical if spread is None else np.where(spread > 0, spread, typical)) / most
         return _components(rows, step, weights)._replace(stride=max(stride, 1))
     exponent = ROOT if kind is Kind.POSITIVE else 1
     values = np.maximum(rows, 0.0) ** (1 / ROOT) if kind is Kind.POSITIVE else np.asarray(rows, float)

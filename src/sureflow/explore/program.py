@@ -52,11 +52,16 @@ class Program:
         self.strides: dict[int, int] = {}  # points of a line, by how many there are in all: of fields on a block
         self.outputs: dict[str, int] = {}
         self._names: dict[bytes, str] = {}
+        self._indices: dict[str, int] = {}  # of steps
 
     def add(self, op: str, *inputs: "Value", arrays: Mapping[str, Numbers] | None = None, **settings: Any) -> "Value":
+        """The result of a step; equal ones are taken once."""
         named = {key: self._keep(self.arrays, array, "array") for key, array in (arrays or {}).items()}
-        self.steps.append(Step(op, tuple(value.index for value in inputs), named, settings))
-        return Value(self, len(self.steps) - 1)
+        step = Step(op, tuple(value.index for value in inputs), named, settings)
+        index = self._indices.setdefault(repr(step), len(self.steps))
+        if index == len(self.steps):
+            self.steps.append(step)
+        return Value(self, index)
 
     def parameters(self) -> "Value":
         return self.add("parameters")

@@ -1,6 +1,6 @@
 """A picture of a prediction or of a solution: every field beside its standard deviation."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,13 +84,13 @@ def flow_panel(name: str, unit: str, values: np.ndarray) -> Panel:
 
 
 def _panels(dataset: "xarray.Dataset", plane: Plane, name: str) -> list[Panel]:
-    unit = dataset[name].attrs.get("units", "")
-    found = [field_panel(name, unit, dataset[name].values)]
+    unit, panel = dataset[name].attrs.get("units", ""), flow_panel if plane.is_revolved else field_panel
+    found = [panel(name, unit, dataset[name].values)]
     if f"{name}_std" in dataset:
-        std = dataset[f"{name}_std"].values
+        bars = panel(name, unit, dataset[f"{name}_std"].values)
         # Zero everywhere at the condition of a training run, through which an interpolation passes.
-        highest = largest_seen(std, plane.areas) or 1.0
-        found.append(Panel(f"standard deviation of {titled(name, unit)}", std, "magma_r", highest=highest))
+        highest = largest_seen(bars.values, plane.areas) or 1.0
+        found.append(Panel(f"standard deviation of {bars.label}", bars.values, "magma_r", highest=highest))
     return found
 
 
@@ -99,15 +99,24 @@ def _title(dataset: "xarray.Dataset") -> str:
     if "title" in dataset.attrs:
         return dataset.attrs["title"]
     parameters = {str(name): value for name, value in dataset.coords.items() if value.ndim == 0}
-    units = {name: value.attrs.get("units", "") for name, value in parameters.items()}
-    condition = ", ".join(
-        f"{written(name)} {value.item():g}" + (f" {units[name]}" if units[name] not in ("", "1") else "")
-        for name, value in parameters.items()
-    )
     verdict = dataset.attrs.get("verdict", "")
     return ": ".join(
-        filter(None, (condition, "inside the training domain" if verdict.startswith("inside") else verdict))
+        filter(
+            None, (_condition(parameters), "inside the training domain" if verdict.startswith("inside") else verdict)
+        )
     )
+
+
+def _condition(parameters: "Mapping[str, xarray.DataArray]") -> str:
+    """'Mach 25 at 46 km' as solutions have it, 'nose radius 0.2 m, angle 9 deg' in general."""
+    if parameters.keys() == {"mach", "altitude_km"}:
+        return f"Mach {parameters['mach'].item():g} at {parameters['altitude_km'].item():g} km"
+    found = []
+    for name, value in parameters.items():
+        unit = value.attrs.get("units", "")
+        words = name.removesuffix(f"_{unit}").replace("_", " ")  # the unit stands beside the value
+        found.append(f"{written(words)} {value.item():g}" + (f" {unit}" if unit not in ("", "1") else ""))
+    return ", ".join(found)
 
 
 def _half_width(dataset: "xarray.Dataset", name: str) -> np.ndarray:

@@ -1,10 +1,11 @@
 """Runs the service on this machine: loads the models, takes the port, and stops gracefully."""
 
+import contextlib
 import gc
 import logging
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import uvicorn
@@ -57,21 +58,38 @@ def listening(host: str, port: int) -> socket.socket:
     return taken
 
 
-def write_log() -> None:
+@contextlib.contextmanager
+def written_log() -> Iterator[None]:
     """One line of JSON for every request, on standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(message)s"))
+    before = LOG.handlers, LOG.propagate, LOG.level
     LOG.handlers, LOG.propagate = [handler], False
     LOG.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        LOG.handlers, LOG.propagate = before[:2]
+        LOG.setLevel(before[2])
+
+
+@contextlib.contextmanager
+def quick_answers() -> Iterator[None]:
+    """Settings of the process with which the thread that answers does not wait for those that compute."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SHORT)
+    gc.collect()
+    gc.freeze()  # what is loaded stays: to search it for garbage again and again would hold requests up
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        sys.setswitchinterval(before)
 
 
 def host_models(models: dict[str, Surrogate], bound: socket.socket, *, token: str | None, limits: Limits) -> None:
     """Answer requests until the process is told to stop; those in flight are answered first."""
-    write_log()
     app = create_app(models, token=token, limits=limits)
-    sys.setswitchinterval(SHORT)
-    gc.collect()
-    gc.freeze()  # what is loaded stays: to search it for garbage again and again would hold requests up
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -84,7 +102,8 @@ def host_models(models: dict[str, Surrogate], bound: socket.socket, *, token: st
         backlog=2048,
     )
     try:
-        uvicorn.Server(config).run(sockets=[bound])
+        with written_log(), quick_answers():
+            uvicorn.Server(config).run(sockets=[bound])
     except KeyboardInterrupt as stop:
         stop.add_note("requests in flight were answered")
         raise

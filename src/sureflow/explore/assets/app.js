@@ -11,13 +11,14 @@ class Explorer {
     this.view = new View($("view"), Uint8Array.from(atob(header.colors.bytes), (c) => c.charCodeAt(0)), header.colors.names.length);
     this.state = {};
     this.frames = [];
+    this.sizes = {};
     this.readLink();
     this.build();
     this.prepare();
     addEventListener("hashchange", () => { if (location.hash.slice(1) !== this.written) { this.readLink(); this.show(); this.schedule(); } });
-    new ResizeObserver(() => this.schedule()).observe($("stage"));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { this.mapped = null; this.schedule(); });
-    addEventListener("beforeprint", () => this.render());
+    const resized = new ResizeObserver((entries) => { for (const { target } of entries) delete this.sizes[target.id]; this.schedule(); });
+    for (const id of ["stage", "map", "chart"]) resized.observe($(id));
+    for (const media of ["(prefers-color-scheme: dark)", "print"]) matchMedia(media).addEventListener("change", () => this.recolor());
     this.show();
     this.render();
   }
@@ -122,14 +123,26 @@ class Explorer {
 
   // Drawing
 
+  // The size of what is drawn into. To ask for it has the browser lay out the page, so that it is kept until it changes.
+  size(id) { return (this.sizes[id] ??= $(id).getBoundingClientRect()); }
+
+  // After a change of the colors of the page, at once: a printer does not wait.
+  recolor() {
+    COLORS.clear();
+    this.sizes = {};
+    if (this.mapped) this.mapped.stale = true;
+    this.render();
+  }
+
   schedule() {
     this.asked ??= performance.now();
     if (this.waiting) return;
     this.waiting = true;
-    requestAnimationFrame(() => { this.waiting = false; this.render(); });
+    requestAnimationFrame(() => { if (this.waiting) this.render(); });
   }
 
   render() {
+    this.waiting = false;
     const { state } = this, answers = [state.at, ...(state.other ? [state.other] : [])].map((at) => this.source.answer(at));
     $("waiting").hidden = !answers.some((answer) => answer === null);
     if (answers.some((answer) => answer === null)) return;
@@ -168,19 +181,22 @@ class Explorer {
   }
 
   draw() {
-    const { state, panels } = this, pixel = Math.min(devicePixelRatio || 1, 2), stage = $("stage").getBoundingClientRect();
+    const { state, panels } = this, pixel = Math.min(devicePixelRatio || 1, 2), stage = this.size("stage");
     const width = Math.max(1, Math.round(stage.width * pixel)), height = Math.max(1, Math.round(stage.height * pixel));
     for (const canvas of [$("view"), $("picture"), $("overlay")]) if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height; }
     this.pixel = pixel;
     this.boxes = this.makeBoxes(width, height);
     this.camera = this.makeCamera(this.boxes[0]);
     const options = { smooth: state.smooth, mirror: this.header.revolved && state.mirror, pixel }, context = $("picture").getContext("2d");
-    context.clearRect(0, 0, width, height);
     this.painted = this.mesh.dimension === 2 && this.mesh.location === "cells" && !state.smooth;
     $("view").style.visibility = this.painted ? "hidden" : "visible";
     if (!this.painted && !this.begun()) return this.draw();
-    if (!this.painted) this.view.clear(rgb("--ground"));
-    panels.forEach((panel, k) => (this.painted ? this.view.paint(context, panel, this.boxes[k], this.camera, options) : this.view.draw(panel, this.boxes[k], this.camera, options)));
+    if (this.painted) this.view.paint(context, panels, this.boxes, this.camera, options);
+    else {
+      context.clearRect(0, 0, width, height);
+      this.view.clear(rgb("--ground"));
+      panels.forEach((panel, k) => this.view.draw(panel, this.boxes[k], this.camera, options));
+    }
     this.drawOverlay();
   }
 
@@ -196,7 +212,7 @@ class Explorer {
 
   // Of side by side, two and two, and one below the other, what shows the field largest.
   makeBoxes(width, height) {
-    const count = this.panels.length, bar = 70 * this.pixel, top = 22 * this.pixel;
+    const count = this.panels.length, bar = Math.round(70 * this.pixel), top = Math.round(22 * this.pixel);
     const choices = Array.from({ length: count }, (_, c) => {
       const columns = count - c, w = Math.floor(width / columns), h = Math.floor(height / Math.ceil(count / columns));
       return this.panels.map((_, k) => ({ x: (k % columns) * w, y: Math.floor(k / columns) * h + top, width: Math.max(1, w - bar), height: Math.max(1, h - top), bar }));
@@ -219,8 +235,7 @@ class Explorer {
   }
 
   drawOverlay() {
-    const context = $("overlay").getContext("2d"), { pixel, camera, header } = this, ink = color("--ink"), soft = color("--soft");
-    context.clearRect(0, 0, $("overlay").width, $("overlay").height);
+    const context = emptied($("overlay")), { pixel, camera, header } = this, ink = color("--ink"), soft = color("--soft");
     context.font = `${12 * pixel}px system-ui, sans-serif`;
     this.panels.forEach((panel, k) => {
       const box = this.boxes[k];
@@ -364,7 +379,7 @@ class Explorer {
     const all = this.answers.map((answer) => answer.quantities);
     if (!all[0]) return;
     const { words, units } = this.header.quantities, bar = ({ value, std }) => withBar(value, std);
-    const rows = words.map((name, k) => `<tr><th scope="row">${escaped(titled({ name, unit: units[k] }))}</th>${all.map((one) => `<td>${bar(one[k])}</td>`).join("")}${all.length > 1 ? `<td>${short(all[1][k].value - all[0][k].value, 3)}</td>` : ""}</tr>`);
+    const rows = words.map((name, k) => `<tr><th scope="row">${escaped(titled({ name, unit: units[k] }))}</th>${all.map((one) => `<td>${bar(one[k])}</td>`).join("")}${all.length > 1 ? `<td>${short(all[1][k].value - all[0][k].value)}</td>` : ""}</tr>`);
     $("quantities").innerHTML = `${all.length > 1 ? '<thead><tr><td></td><th scope="col">A</th><th scope="col">B</th><th scope="col">B - A</th></tr></thead>' : ""}<tbody>${rows.join("")}</tbody>`;
     $("quantities-note").textContent = all[0][0].std === null ? "Calibrate the model for bars of these." : "± one standard deviation of the model's error.";
   }
@@ -412,7 +427,7 @@ class Explorer {
   showLine() {
     const found = this.curves(), box = $("chart");
     if (!found) { box.textContent = this.state.line === "drawn" ? "Press Draw a line, then drag over the field." : ""; return; }
-    chart(box, found.curves, { x: found.label, y: titled(this.header.fields[this.state.field]) });
+    chart(box, this.size("chart").width, found.curves, { x: found.label, y: titled(this.header.fields[this.state.field]) });
   }
 
   // The map of two parameters
@@ -445,7 +460,7 @@ class Explorer {
 
   drawMap() {
     if (this.header.parameters.length < 2) return;
-    const map = $("map"), { state, header } = this, pixel = Math.min(devicePixelRatio || 1, 2), bounds = map.getBoundingClientRect();
+    const map = $("map"), { state, header } = this, pixel = Math.min(devicePixelRatio || 1, 2), bounds = this.size("map");
     if (!bounds.width) return;
     const box = this.mapBox = { left: 44, top: 8, width: bounds.width - 54, height: bounds.height - 46 };
     const sized = map.width === Math.round(bounds.width * pixel);
@@ -647,11 +662,19 @@ class Explorer {
 
 function element(tag, text) { const made = document.createElement(tag); if (text !== undefined) made.textContent = text; return made; }
 function fill(select, options) { select.replaceChildren(...options.map(([value, text]) => { const option = element("option", text); option.value = value; return option; })); }
+// A canvas without what was drawn on it. One that is cleared hides, on paper, what is behind it; one that begins anew does not.
+function emptied(canvas) {
+  const context = canvas.getContext("2d");
+  if (matchMedia("print").matches) canvas.width = canvas.width;
+  else context.clearRect(0, 0, canvas.width, canvas.height);
+  return context;
+}
 function titled({ name, unit }) { return unit && unit !== "1" ? `${name} (${unit})` : name; }
 function worded({ words, unit }) { return titled({ name: words, unit }); }
 function range(values) { let low = Infinity, high = -Infinity; for (let i = 0; i < values.length; i++) { const v = values[i]; if (v < low) low = v; if (v > high) high = v; } return [low, high]; }
 function decades(low, high) { const found = []; for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high) + 1; power++) for (const f of Math.log10(high / low) > 2.5 ? [1] : [1, 2, 5]) found.push(f * 10 ** power); return found; }
-function color(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
+const COLORS = new Map();  // by their names in the style of the page
+function color(name) { if (!COLORS.has(name)) COLORS.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim()); return COLORS.get(name); }
 function rgb(name) { const hex = color(name); return hex.length === 7 ? [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16) / 255) : [1, 1, 1]; }
 function turned(yaw, pitch) { const [a, b, c, d] = [Math.cos(yaw), Math.sin(yaw), Math.cos(pitch), Math.sin(pitch)]; return new Float32Array([a, b * d, -b * c, 0, c, d, b, -a * d, a * c]); }
 

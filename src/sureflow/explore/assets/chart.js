@@ -1,7 +1,7 @@
 // Curves with bands as an SVG picture.
 
-function chart(box, curves, { x, y }) {
-  const width = Math.max(280, Math.min(640, box.clientWidth || 560)), height = Math.round(0.62 * width), left = 62, right = 14, top = 8, bottom = 40;
+function chart(box, room, curves, { x, y }) {
+  const width = Math.max(280, Math.min(640, room || 560)), height = Math.round(0.62 * width), left = 62, right = 14, top = 8, bottom = 40;
   const xs = span(curves.flatMap((curve) => [curve.x[0], curve.x[curve.x.length - 1]]));
   const ys = span(curves.flatMap((curve) => [...curve.y.keys()].flatMap((i) => [curve.y[i] - (curve.half?.[i] ?? 0), curve.y[i] + (curve.half?.[i] ?? 0)])));
   if (!(xs[1] > xs[0])) { box.replaceChildren(); return; }

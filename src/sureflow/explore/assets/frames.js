@@ -181,10 +181,12 @@ function summedAt(rows, given, parts, { first, shares, along, lines }, stations,
     [0, 1, 2, 3].reduce((sum, tap) => sum + shares[TAPS * point + tap] * onLine(first[point] + tap, point % lines), 0));
 }
 
-// 1 up to a share of a row of every line, 0 from another share on, smooth between.
-function below(row, { shares: [low, high] }, points) {
-  return Float32Array.from(points, (point) => {
-    const way = Math.max(0, Math.min(1, (Math.floor(point / row.length) / Math.max(row[point % row.length], 1) - low) / (high - low)));
-    return 1 - way * way * (3 - 2 * way);
-  });
+// 1 up to a share of a row of every line, 0 from another share on, smooth between; at all points or at some.
+function below(row, { shares: [low, high] }, size, points) {
+  const out = new Float32Array(size);
+  for (let k = 0; k < size; k++) {
+    const point = points ? points[k] : k, way = Math.max(0, Math.min(1, (Math.floor(point / row.length) / Math.max(row[point % row.length], 1) - low) / (high - low)));
+    out[k] = 1 - way * way * (3 - 2 * way);
+  }
+  return out;
 }

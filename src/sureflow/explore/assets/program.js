@@ -1,9 +1,20 @@
 // A numeric program, as sureflow.explore.program records it: small vectors step by step, fields when they are asked for.
 
+// One number after the other, of `a` and `b` each of them or the first for all (a step of 0). Each loop is written out: the
+// browser compiles a loop that is shared by many operations to one that calls a function for every number.
 const ELEMENTWISE = {
-  add: (a, b) => a + b, subtract: (a, b) => a - b, multiply: (a, b) => a * b, divide: (a, b) => a / b,
-  maximum: Math.max, minimum: Math.min, raise: Math.pow, exp: Math.exp, log: Math.log, tanh: Math.tanh,
-  sqrt: (a) => Math.sqrt(Math.max(a, 0)),
+  add: (out, a, i, b, j) => { for (let k = 0; k < out.length; k++) out[k] = a[k * i] + b[k * j]; },
+  subtract: (out, a, i, b, j) => { for (let k = 0; k < out.length; k++) out[k] = a[k * i] - b[k * j]; },
+  multiply: (out, a, i, b, j) => { for (let k = 0; k < out.length; k++) out[k] = a[k * i] * b[k * j]; },
+  divide: (out, a, i, b, j) => { for (let k = 0; k < out.length; k++) out[k] = a[k * i] / b[k * j]; },
+  maximum: (out, a, i, b, j) => { for (let k = 0; k < out.length; k++) out[k] = Math.max(a[k * i], b[k * j]); },
+  minimum: (out, a, i, b, j) => { for (let k = 0; k < out.length; k++) out[k] = Math.min(a[k * i], b[k * j]); },
+  raise: (out, a, i, b, j) => { for (let k = 0; k < out.length; k++) out[k] = a[k * i] ** b[k * j]; },
+  square: (out, a) => { for (let k = 0; k < out.length; k++) out[k] = a[k] * a[k]; },
+  exp: (out, a) => { for (let k = 0; k < out.length; k++) out[k] = Math.exp(a[k]); },
+  log: (out, a) => { for (let k = 0; k < out.length; k++) out[k] = Math.log(a[k]); },
+  tanh: (out, a) => { for (let k = 0; k < out.length; k++) out[k] = Math.tanh(a[k]); },
+  sqrt: (out, a) => { for (let k = 0; k < out.length; k++) out[k] = Math.sqrt(Math.max(a[k], 0)); },
 };
 const OF_SMALL = ["combine", "squares", "spread", "warp", "frame", "below"];  // what makes a field of small values
 const OF_FIELDS = ["lines"];  // what makes small values of a field
@@ -45,7 +56,7 @@ class Program {
       case "pick": return Float64Array.from(step.settings.columns, (column) => x[column]);
       case "sum": return Float64Array.of(x.reduce((a, b) => a + b, 0));
       case "smallest": return Float64Array.of(x.slice().sort()[step.settings.rank]);
-      case "power": return x.map((value) => value ** step.settings.exponent);
+      case "power": return power(x, step.settings.exponent, Float64Array);
       case "times": return times(x, array("matrix"));
       case "distance": return distances(x, array("nodes"));
       case "table": return table(x[0], array("at").data, array("values"));
@@ -56,7 +67,7 @@ class Program {
       case "read": return table(x[0], y, { shape: [y.length, 1], data: array("values").data });
       case "lattice": return lattice(x, array("ranges").data, array("values"));
       case "process": return this.process(step, index, x);
-      default: return elementwise(ELEMENTWISE[step.op], x, y);
+      default: return elementwise(step.op, x, y, Float64Array);
     }
   }
 
@@ -82,7 +93,7 @@ class Program {
       return region === EVERYWHERE ? warped(shares, rows, lines, size) : warpedAt(shares, rows, lines, region.points);
     }
     if (step.op === "frame") return this.framed(evaluation, step, variable, region);
-    if (step.op === "below") return below(small(0), step.settings, region === EVERYWHERE ? [...Array(size).keys()] : region.points);
+    if (step.op === "below") return below(small(0), step.settings, size, region.points);
     if (step.op === "only") return this.field(evaluation, step.inputs[0], step.settings.variable, region);
     if (step.op === "select") return this.field(evaluation, step.inputs[step.settings.which[variable]], variable, region);
     if (step.op === "raise" && !this.isField[step.inputs[1]] && small(1)[0] === 0) return new Float32Array(size).fill(1);
@@ -94,10 +105,9 @@ class Program {
     if (step.op === "multiply" && step.inputs.some((i) => !this.isField[i] && this.factor(evaluation, i, variable) === 0)) return new Float32Array(size);
     const inputs = step.inputs.map((i) => {
       if (this.isField[i]) return this.field(evaluation, i, variable, region);
-      return this.factor(evaluation, i, variable);
+      return [this.factor(evaluation, i, variable)];
     });
-    if (step.op === "power") return mapped((value) => value ** step.settings.exponent, inputs[0]);
-    return mapped(ELEMENTWISE[step.op], ...inputs);
+    return step.op === "power" ? power(inputs[0], step.settings.exponent, Float32Array) : elementwise(step.op, inputs[0], inputs[1], Float32Array);
   }
 
   // The number of a small value that belongs to a variable.
@@ -188,20 +198,13 @@ class Process {
   }
 }
 
-function elementwise(operation, x, y) {
-  if (y === undefined) return x.map((value) => operation(value));
-  const length = Math.max(x.length, y.length);
-  return Float64Array.from({ length }, (_, i) => operation(x[x.length === 1 ? 0 : i], y[y.length === 1 ? 0 : i]));
-}
-
-function mapped(operation, a, b) {
-  const length = (typeof a === "number" ? b : a).length, out = new Float32Array(length);
-  if (b === undefined) for (let i = 0; i < length; i++) out[i] = operation(a[i]);
-  else if (typeof b === "number") for (let i = 0; i < length; i++) out[i] = operation(a[i], b);
-  else if (typeof a === "number") for (let i = 0; i < length; i++) out[i] = operation(a, b[i]);
-  else for (let i = 0; i < length; i++) out[i] = operation(a[i], b[i]);
+function elementwise(name, x, y, kind) {
+  const out = new kind(Math.max(x.length, y?.length ?? 0));
+  ELEMENTWISE[name](out, x, x.length > 1 ? 1 : 0, y, y?.length > 1 ? 1 : 0);
   return out;
 }
+
+function power(x, exponent, kind) { return exponent === 2 ? elementwise("square", x, undefined, kind) : elementwise("raise", x, [exponent], kind); }
 
 function joined(values) {
   const out = new Float64Array(values.reduce((sum, value) => sum + value.length, 0));
@@ -274,10 +277,12 @@ function around(values, shape, neighbors) {
 
 function combined(given, first, rows) {
   const { count, size, data, mix } = rows, out = new data.constructor(size), weights = mix ? times(given, mix) : given;
-  for (let k = 0; k < count; k++) {
-    const weight = weights[first + k], start = k * size;
-    if (weight !== 0) for (let i = 0; i < size; i++) out[i] += weight * data[start + i];
+  let k = 0;
+  for (; k + 4 <= count; k += 4) {  // four rows at a time, which read and write the sum once
+    const [a, b, c, d] = weights.subarray(first + k, first + k + 4), two = 2 * size, three = 3 * size;
+    for (let i = 0, j = k * size; i < size; i++, j++) out[i] += a * data[j] + b * data[j + size] + c * data[j + two] + d * data[j + three];
   }
+  for (; k < count; k++) for (let i = 0, j = k * size, weight = weights[first + k]; i < size; i++, j++) out[i] += weight * data[j];
   return out;
 }
 

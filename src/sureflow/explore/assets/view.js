@@ -80,36 +80,50 @@ class View {
     this.buffered = true;
   }
 
-  // The number of the cell of every pixel, and 0 where there is none; from the bottom up.
-  numbers(box, camera, mirror) {
-    const key = [box.width, box.height, camera.x, camera.y, camera.zoom, mirror].join();
-    if (this.raster?.key === key) return this.raster.numbers;
-    const numbers = new Uint32Array(box.width * box.height);
-    for (const sign of mirror ? [-1, 1] : [1]) this.mesh.rasterize(numbers, box.width, box.height, camera, sign);
-    this.raster = { key, numbers };
-    return numbers;
+  // The pixels of a box that show a cell: which cell, from 1 on, where in a picture of this width, and whether the stripes of a
+  // hatch are black (1) or white (2) there.
+  covered(box, camera, mirror, wide, pixel) {
+    const key = [box.width, box.height, camera.x, camera.y, camera.zoom, mirror, wide, pixel].join();
+    if (this.raster?.key === key) return this.raster;
+    const { width, height } = box, numbers = new Uint32Array(width * height), period = Math.round(9 * pixel), line = Math.max(1, Math.round(1.2 * pixel));
+    for (const sign of mirror ? [-1, 1] : [1]) this.mesh.rasterize(numbers, width, height, camera, sign);
+    let count = 0;
+    for (let k = 0; k < numbers.length; k++) if (numbers[k]) count++;
+    const cells = new Uint32Array(count), places = new Uint32Array(count), stripes = new Uint8Array(count);
+    // Cells are numbered from the bottom up, pixels from the top down.
+    for (let y = height - 1, k = 0, from = 0; y >= 0; y--) for (let x = 0; x < width; x++, from++) if (numbers[from]) {
+      const stripe = (x + height - y) % period;
+      cells[k] = numbers[from]; places[k] = y * wide + x; stripes[k] = stripe < line ? 1 : stripe < 2 * line ? 2 : 0;
+      k++;
+    }
+    return (this.raster = { key, cells, places, stripes });
   }
 
-  // One panel as colors of pixels.
-  paint(context, panel, box, camera, { mirror, pixel }) {
-    const numbers = this.numbers(box, camera, mirror), { width, height } = box, count = panel.values.length, shades = new Uint32Array(count + 1), hatched = new Uint8Array(count + 1);
-    const [low, high] = panel.logarithmic ? panel.range.map((v) => Math.log(Math.max(v, 1e-37))) : panel.range, first = 256 * panel.palette, size = 255 / Math.max(high - low, 1e-30);
+  // The colors of the cells of a panel, each on no stripe, on a black and on a white one.
+  shades({ values, bars, threshold, range, logarithmic, palette }) {
+    const count = values.length, shades = new Uint32Array(3 * (count + 1)), [low, high] = logarithmic ? range.map((v) => Math.log(Math.max(v, 1e-37))) : range;
+    const { colors } = this, first = 256 * palette, size = 255 / Math.max(high - low, 1e-30);
     for (let i = 0; i < count; i++) {
-      const value = panel.logarithmic ? Math.log(Math.max(panel.values[i], 1e-37)) : panel.values[i], at = 3 * (first + Math.max(0, Math.min(255, Math.round((value - low) * size)) || 0));
-      shades[i + 1] = this.colors[at] | (this.colors[at + 1] << 8) | (this.colors[at + 2] << 16) | 0xff000000;
-      hatched[i + 1] = panel.bars && panel.bars[i] > panel.threshold ? 1 : 0;
+      const value = logarithmic ? Math.log(Math.max(values[i], 1e-37)) : values[i], at = 3 * (first + Math.max(0, Math.min(255, Math.round((value - low) * size)) || 0)), to = 3 * (i + 1);
+      shades[to] = shades[to + 1] = shades[to + 2] = colors[at] | (colors[at + 1] << 8) | (colors[at + 2] << 16) | 0xff000000;
+      if (bars && bars[i] > threshold) { shades[to + 1] = 0xff000000; shades[to + 2] = 0xffffffff; }
     }
-    const image = context.createImageData(width, height), pixels = new Uint32Array(image.data.buffer), period = Math.round(9 * pixel), line = Math.max(1, Math.round(1.2 * pixel));
-    for (let y = 0; y < height; y++) {
-      const from = (height - 1 - y) * width, to = y * width;
-      for (let x = 0; x < width; x++) {
-        const cell = numbers[from + x];
-        if (!cell) continue;
-        const stripe = hatched[cell] ? (x + height - y) % period : period;
-        pixels[to + x] = stripe < line ? 0xff000000 : stripe < 2 * line ? 0xffffffff : shades[cell];
-      }
-    }
-    context.putImageData(image, box.x, box.y);
+    return shades;
+  }
+
+  // All panels as colors of pixels.
+  paint(context, panels, boxes, camera, { mirror, pixel }) {
+    const { width, height } = context.canvas, same = boxes.map((box) => [box.x, box.y]).join(), before = this.raster;
+    const { cells, places, stripes } = this.covered(boxes[0], camera, mirror, width, pixel);
+    if (this.image?.width !== width || this.image.height !== height) this.image = context.createImageData(width, height);
+    const pixels = new Uint32Array(this.image.data.buffer);
+    if (this.raster !== before || this.boxes !== same) pixels.fill(0);
+    this.boxes = same;
+    panels.forEach((panel, p) => {
+      const shades = this.shades(panel), origin = boxes[p].y * width + boxes[p].x;
+      for (let k = 0; k < cells.length; k++) pixels[origin + places[k]] = shades[3 * cells[k] + stripes[k]];
+    });
+    context.putImageData(this.image, 0, 0);
   }
 
   upload(values, bars) {
