@@ -3,9 +3,9 @@
     python benchmarks/explorer.py model/ [other/ ...] [--dash python-with-dash]
 
 A slider step is timed in the page of each model: from the input event to the drawn picture, which a read of one of its pixels
-waits for, and the page laid out; it includes mean, bars, verdict, quantities, curve and map. The time between frames is that of a slider in motion, with
-all that the browser does to bring them to a screen, here without a graphics card. With --dash, a page of Dash that shows the same
-field of the first model on the same mesh is timed as well, in an environment that has dash and sureflow.
+waits for, and the page laid out; it includes mean, bars, verdict, quantities, curve and map. The time between frames is that of a
+slider in motion, with all that the browser does to bring them to a screen, here without a graphics card. With --dash, a page of
+Dash that shows the same field of the first model on the same mesh is timed as well, in an environment that has dash and sureflow.
 """
 
 import argparse
