@@ -36,7 +36,7 @@ test: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	@command -v chromium > /dev/null && command -v chromedriver > /dev/null || echo "The tests of the explorer are skipped without a browser: apt-get install chromium chromium-driver"
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 study: install
 	$(BIN)/sureflow study --preset quick --output study

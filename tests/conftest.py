@@ -1,11 +1,17 @@
 """What all tests share."""
 
-import jaxtyping
+import os
+import sys
+
 import pytest
 from hypothesis import settings
 
-# Before anything of the package is imported: every annotation is checked whenever it is met.
-jaxtyping.install_import_hook("sureflow", "typechecks.check")
+from typechecks import check_annotations
+
+# Before anything of the package is imported. Python keeps it compiled for all processes of the tests, wherever they run.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+check_annotations()
 
 from sureflow.runtime import keep_compiled_programs  # noqa: E402
 
@@ -22,4 +28,12 @@ def one_thread_a_training():
     """Tests run side by side, a process a core: threads of their small trainings would only wait for each other."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sureflow.models.network.usable_cores", lambda: 1)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def coarse_pictures():
+    """Nobody looks at the pictures of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sureflow.report.figures.DPI", 40)
         yield

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import sureflow as sf
 import synthetic
+from small_networks import SINGLE
 from sureflow.acquire.criteria import CRITERIA
 from sureflow.acquire.proposals import read_criterion
 
@@ -173,8 +174,7 @@ def test_what_cannot_be_proposed_is_refused_in_a_sentence(quick, asked, sentence
 
 
 def test_a_model_without_bars_is_told_so():
-    network = {"uq": "deterministic", "train": {"epochs": 1}}
-    model = sf.fit(synthetic.runs(), "deeponet", calibrate=False, **network)
+    model = sf.fit(synthetic.runs(), SINGLE, calibrate=False)
     found = sf.propose(model, count=2)
     assert (len(found), found.attrs["criterion"]) == (2, "space-filling")
     with pytest.raises(sf.SureflowError, match="has no error bars"):

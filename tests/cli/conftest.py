@@ -3,10 +3,12 @@
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+import kinds_of_runs
 from sureflow.cli import main
 
 
@@ -23,12 +25,13 @@ class Ended(NamedTuple):
         return self.remarks.rstrip("\n").rpartition("\n")[2]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def cache(tmp_path_factory):
-    """A cache of compiled programs of our own, which the processes of the tests share."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SUREFLOW_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
+@pytest.fixture(scope="session")
+def stores_of_all_kinds(tmp_path_factory) -> Path:
+    """The same problem as a block, as a volume, and on a mesh that moves: to copy, never to change."""
+    folder = tmp_path_factory.mktemp("kinds")
+    for kind in kinds_of_runs.KINDS:
+        kinds_of_runs.runs(kind).save(folder / f"{kind}.zarr")
+    return folder
 
 
 @pytest.fixture

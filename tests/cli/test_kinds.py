@@ -15,11 +15,8 @@ VERSION1 = Path(__file__).parents[1] / "fixtures" / "version1"
 
 
 @pytest.fixture
-def stores(tmp_path):
-    """The same problem as a block, as a volume, and on a mesh that moves."""
-    for kind in kinds_of_runs.KINDS:
-        kinds_of_runs.runs(kind).save(tmp_path / f"{kind}.zarr")
-    return tmp_path
+def stores(stores_of_all_kinds, tmp_path):
+    return shutil.copytree(stores_of_all_kinds, tmp_path, dirs_exist_ok=True)
 
 
 def test_from_runs_to_numbers(run, stores, monkeypatch):

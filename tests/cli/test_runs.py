@@ -1,5 +1,7 @@
 """`sureflow runs`: stores joined, split and added to."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -8,11 +10,10 @@ from sureflow.data.store import open_runs
 
 
 @pytest.fixture(params=kinds_of_runs.KINDS)
-def whole(request, tmp_path):
+def whole(request, stores_of_all_kinds, tmp_path):
     """A store of every kind."""
-    runs = kinds_of_runs.runs(request.param)
-    runs.save(tmp_path / "runs.zarr")
-    return runs
+    shutil.copytree(stores_of_all_kinds / f"{request.param}.zarr", tmp_path / "runs.zarr")
+    return kinds_of_runs.runs(request.param)
 
 
 def same(one, other):
@@ -55,9 +56,8 @@ def test_nothing_is_replaced_unless_asked(run, refused, whole, tmp_path):
     assert open_runs(tmp_path / "parts/test.zarr").checksum != before
 
 
-def test_runs_that_disagree_are_refused(refused, tmp_path):
-    for kind in kinds_of_runs.KINDS:
-        kinds_of_runs.runs(kind).save(tmp_path / f"{kind}.zarr")
+def test_runs_that_disagree_are_refused(refused, stores_of_all_kinds, tmp_path):
+    shutil.copytree(stores_of_all_kinds, tmp_path, dirs_exist_ok=True)
     before = open_runs(tmp_path / "block.zarr").checksum
     assert "axes is ['x', 'y', 'z'] there and ['x', 'y'] here" in refused(
         "runs", "join", "block.zarr", "volume.zarr", "-o", "all.zarr"

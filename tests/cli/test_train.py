@@ -10,7 +10,6 @@ import time
 import numpy as np
 import pytest
 
-import kinds_of_runs
 import sureflow
 from sureflow.surrogate.model_folder import alone_in
 from sureflow.train.checkpoint import epochs_done
@@ -29,10 +28,8 @@ def files(folder):
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    path = tmp_path_factory.mktemp("runs") / "runs.zarr"
-    kinds_of_runs.runs("block").save(path)
-    return path
+def runs(stores_of_all_kinds):
+    return stores_of_all_kinds / "block.zarr"
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import pytest
 
 import sureflow
 import synthetic
+from small_networks import SINGLE
 from sureflow.errors import SureflowError
 from sureflow.evaluate.left_out import FOLDS, evaluate_folds
 from sureflow.uq.folds import fewest_to_fit, random_folds
@@ -60,7 +61,7 @@ def test_bars_are_calibrated_again_in_every_fold(runs, model):
 
 
 def test_what_cannot_be_left_out(runs, model):
-    network = sureflow.fit(runs, "deeponet", uq="deterministic", train={"epochs": 1, "points_per_run": 4})
+    network = sureflow.fit(runs, SINGLE)
     for given, part, folds, sentence in [
         (network, runs, FOLDS, "deeponet takes too long to train again for every fold: hold runs out"),
         (

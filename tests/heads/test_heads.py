@@ -64,12 +64,16 @@ def test_prediction_is_finite_and_its_mean_is_the_first_output(head, outputs):
         assert (np.asarray(part) > 0).all()
 
 
+@jax.jit(static_argnums=0)
+def probability_below(head: Head, output, values):
+    return jax.vmap(head.below, (None, 0))(output, values)
+
+
 @each_head
 def test_the_best_mean_is_the_truth(head):
-    outputs = jnp.zeros(head.n_outputs)
-    losses = [
-        head.loss_parts(outputs.at[0].set(mean), jnp.asarray(0.3), jnp.asarray(1.0))["loss"] for mean in (0.0, 0.3, 0.6)
-    ]
+    outputs = np.zeros((SIZE, head.n_outputs), np.float32)
+    outputs[:3, 0] = 0.0, 0.3, 0.6
+    losses, _ = loss_and_gradient(head, jnp.asarray(outputs), jnp.full(SIZE, 0.3), 1.0)
     assert losses[1] < min(losses[0], losses[2])
 
 
@@ -86,8 +90,8 @@ def test_an_unknown_setting_is_refused():
 @each_head
 def test_the_probability_below_a_value_grows_from_zero_to_one(head):
     output = jnp.linspace(0.3, 0.5, head.n_outputs)
-    mean = head.predictive(output).mean
-    below = [float(head.below(output, mean + away)) for away in (-1e6, -1.0, 1.0, 1e6)]
+    mean = predict(head, output[None]).mean[0]
+    below = [float(value) for value in probability_below(head, output, mean + np.array([-1e6, -1.0, 1.0, 1e6]))]
     assert below[0] == pytest.approx(0.0, abs=1e-6)
     assert below[-1] == pytest.approx(1.0, abs=1e-6)
     assert below == sorted(below)

@@ -6,6 +6,7 @@ import pyvista
 from scipy.spatial import Delaunay
 
 import sureflow as sf
+from small_networks import SINGLE
 from sureflow.data.locate import locate
 from sureflow.data.measures import measures, vtk_cells
 from sureflow.data.meshes import Cells, Geometry, Topology
@@ -121,11 +122,11 @@ def test_networks_learn_from_the_meshes_of_the_runs(folder):
     case = 5
     expected = truth(runs.own.geometry_of(case).points, case)
     np.testing.assert_allclose(runs.own.fields[case], expected, rtol=1e-12)
-    model = sf.fit(runs, "deeponet", uq="deterministic", train={"epochs": 3}, calibrate=False)
+    model = sf.fit(runs, SINGLE, calibrate=False)
     assert model.predict(angle=3.0).p.shape == (runs.n_points,)
     # Other values on the runs' own meshes make another network: it is these that it learns from.
     moved = sf.read_runs(folder, pattern="a{angle}", mesh="resampled", own_points=60)
-    other = sf.fit(moved, "deeponet", uq="deterministic", train={"epochs": 3}, calibrate=False)
+    other = sf.fit(moved, SINGLE, calibrate=False)
     assert not np.array_equal(model.predict(angle=3.0).p, other.predict(angle=3.0).p)
 
 

@@ -20,14 +20,6 @@ from sureflow.report.study_tables import all_tables
 DOMAINS = {"random": ("in_domain",), "outside": ("in_domain", "fast", "out_of_domain"), "named": ("cruise", "landing")}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _coarse_pictures():
-    """Nobody looks at the pictures of the tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sureflow.report.figures.DPI", 40)
-        yield
-
-
 def rendered(findings: Findings) -> Page:
     """The page without its pictures."""
     return Page(render(findings, {}, all_tables(findings)))

@@ -31,14 +31,6 @@ HEADINGS = [
 ]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _coarse_pictures():
-    """Nobody looks at the pictures of the tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sureflow.report.figures.DPI", 40)
-        yield
-
-
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     """A complete made-up study with its report."""

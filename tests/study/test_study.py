@@ -1,4 +1,4 @@
-"""The real command on a small study: whole, killed at any moment, changed, damaged and refused."""
+"""The command on a small study: whole, killed at any moment, changed, damaged and refused."""
 
 import errno
 import fcntl
@@ -12,8 +12,10 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner, Result
 
 from studies import write_study
+from sureflow.cli import app
 from sureflow.errors import SureflowError
 from sureflow.study.conduct import study_lock
 
@@ -25,8 +27,9 @@ def command(study_toml: Path, *options: str) -> list[str]:
     return [sys.executable, "-m", "sureflow", "study", "--preset", str(study_toml), "-o", str(folder), *options]
 
 
-def run(study_toml: Path, *options: str) -> subprocess.CompletedProcess:
-    return subprocess.run(command(study_toml, *options), capture_output=True, text=True, timeout=PATIENCE)
+def run(study_toml: Path, *options: str) -> Result:
+    """The command in this process; a sentence that it ends with is that of its exception."""
+    return CliRunner().invoke(app, command(study_toml, *options)[3:])
 
 
 def results(study_toml: Path) -> dict:
@@ -38,7 +41,7 @@ def whole(tmp_path_factory) -> Path:
     """A study that nobody interrupts."""
     study_toml = write_study(tmp_path_factory.mktemp("whole"))
     done = run(study_toml)
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert done.stdout.strip() == str(study_toml.parent / "study" / "report.html")
     return study_toml
 
@@ -57,7 +60,7 @@ def test_everything_asked_for_is_there(whole):
 
 def test_the_second_time_nothing_is_done(whole):
     again = run(whole)
-    assert again.returncode == 0
+    assert again.exit_code == 0
     stages = [line for line in again.stderr.splitlines() if line.startswith(("train", "evaluate", "results", "report"))]
     assert stages
     assert all(line.endswith("unchanged") for line in stages)
@@ -74,7 +77,7 @@ def test_killed_five_times_it_ends_in_the_same_results(whole, tmp_path):
                 assert time.monotonic() < deadline
                 time.sleep(0.005)
             os.kill(process.pid, signal.SIGKILL)
-    done = run(study_toml)
+    done = subprocess.run(command(study_toml), capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert (study / "results.json").read_bytes() == (whole.parent / "study" / "results.json").read_bytes()
 
@@ -85,12 +88,11 @@ def test_other_settings_are_refused_and_redone_on_request(whole, tmp_path):
     study_toml.write_text(study_toml.read_text().replace("epochs = 4", "epochs = 3"))
     before = (study / "results.json").read_bytes()
     refused = run(study_toml)
-    assert refused.returncode == 2
-    assert "train.epochs is 4 there and 3 here" in refused.stderr
-    assert "Traceback" not in refused.stderr
+    assert isinstance(refused.exception, SureflowError)
+    assert "train.epochs is 4 there and 3 here" in str(refused.exception)
     assert (study / "results.json").read_bytes() == before
     redone = run(study_toml, "--overwrite")
-    assert redone.returncode == 0, redone.stderr
+    assert redone.exit_code == 0, redone.stderr
     assert "train ensemble: done again, since model.train.epochs is 4 there and 3 here" in redone.stderr
     assert "selection 0: unchanged" in redone.stderr
     assert results(study_toml) != results(whole)
@@ -105,7 +107,7 @@ def test_a_damaged_file_is_made_again(whole):
     (study / "figures" / "fields.pdf").unlink()
     (study / "tables" / "summary.csv").unlink()
     again = run(whole)
-    assert again.returncode == 0, again.stderr
+    assert again.exit_code == 0, again.stderr
     assert "weights-*.safetensors is damaged or was changed" in again.stderr
     assert "report: done again, since figures is damaged or was changed" in again.stderr
     assert (study / "figures" / "fields.pdf").exists()
@@ -120,10 +122,11 @@ def test_one_process_at_a_time(whole, tmp_path):
         while not (tmp_path / "study" / "study.toml").exists():
             assert time.monotonic() < deadline
             time.sleep(0.01)
+        os.kill(process.pid, signal.SIGSTOP)  # at work, as the other one finds it
         refused = run(study_toml)
         process.kill()
-    assert refused.returncode == 2
-    assert "another process is working on the study" in refused.stderr
+    assert isinstance(refused.exception, SureflowError)
+    assert "another process is working on the study" in str(refused.exception)
 
 
 def test_a_file_system_without_locks_is_not_taken_for_another_process(tmp_path, monkeypatch):
@@ -135,15 +138,14 @@ def test_a_file_system_without_locks_is_not_taken_for_another_process(tmp_path, 
         pass
 
 
-def test_unknown_presets_and_settings_are_named(tmp_path):
-    unknown = subprocess.run(
-        [sys.executable, "-m", "sureflow", "study", "--preset", "papr"], capture_output=True, text=True, cwd=tmp_path
-    )
-    assert unknown.returncode == 2
-    assert "preset 'papr' is not one of" in unknown.stderr
+def test_unknown_presets_and_settings_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    unknown = CliRunner().invoke(app, ["study", "--preset", "papr"])
+    assert isinstance(unknown.exception, SureflowError)
+    assert "preset 'papr' is not one of" in str(unknown.exception)
     study_toml = write_study(tmp_path)
     study_toml.write_text(study_toml.read_text().replace("points_per_run", "points_per_runs"))
     wrong = run(study_toml)
-    assert wrong.returncode == 2
-    assert "train.points_per_runs is not a setting; did you mean points_per_run?" in wrong.stderr
+    assert isinstance(wrong.exception, SureflowError)
+    assert "train.points_per_runs is not a setting; did you mean points_per_run?" in str(wrong.exception)
     assert not list(tmp_path.glob("study/[!r.]*"))

@@ -20,7 +20,7 @@ from sureflow.surrogate.specification import ComparisonSettings, Specification
 from sureflow.train.networks import Networks
 
 CANDIDATES = ComparisonSettings((PodGPSettings(modes=2), InterpolationSettings()), folds=3)
-SMALL = {"encoder_width": 4, "decoder_width": 8, "decoder_layers": 1}
+SMALL = {"encoder_width": 4, "decoder_width": 8, "decoder_layers": 1, "fourier_octaves": 1}
 QUICK = {"epochs": 2, "batch": 64, "points_per_run": 8}
 
 

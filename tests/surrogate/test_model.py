@@ -7,9 +7,10 @@ import pytest
 
 import sureflow
 import synthetic
+from small_networks import SINGLE
 from sureflow.data.runs import Runs
 from sureflow.errors import Refused, SureflowError
-from sureflow.heads import MVE, Deterministic
+from sureflow.heads import MVE
 from sureflow.models import MODELS, DeepONetSettings, InterpolationSettings
 from sureflow.models.train_settings import TrainSettings
 from sureflow.samplers import Ensemble
@@ -118,8 +119,7 @@ def test_distributions_along_the_body_have_bars_and_places(interpolation):
 
 
 def test_a_single_deterministic_network_claims_no_error_bar():
-    quick = TrainSettings(epochs=1, batch=128, points_per_run=8)
-    single = learn(synthetic.runs(), Specification(Networks(SMALL, Deterministic(), Ensemble(1), quick)))
+    single = learn(synthetic.runs(), Specification(SINGLE))
     field = single.predict(mach=25, altitude_km=46)
     assert "u1" in field
     assert not [name for name in field if "_std" in str(name)]

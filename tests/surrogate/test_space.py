@@ -7,6 +7,7 @@ import pytest
 
 import kinds_of_runs
 from kinds_of_runs import KINDS
+from small_networks import PAIR
 from sureflow.data.meshes import Cells
 from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
@@ -136,8 +137,7 @@ def test_a_network_answers_at_a_point_alike_whatever_mesh_it_is_in(network):
     ("kind", "coordinates"), [("block", "body-fitted"), ("moving", "body-fitted"), ("volume", "physical")]
 )
 def test_networks_train_on_every_mesh(kind, coordinates, tmp_path):
-    quick = TrainSettings(epochs=1, batch=64, points_per_run=4)
-    model = learn(kinds_of_runs.runs(kind), Specification(Networks(SMALL, Deterministic(), Ensemble(2), quick)))
+    model = learn(kinds_of_runs.runs(kind), Specification(PAIR))
     assert model.spec.coordinates == coordinates
     points = kinds_of_runs.runs(kind, ASKED[:1]).geometry_of(0).points
     field = model.predict(angle=0.7, thickness=0.4)

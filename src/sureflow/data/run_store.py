@@ -279,9 +279,10 @@ class RunStore(StoreReader):
 
     def sweep(self, cases: Iterable[int]) -> None:
         """Remove what interrupted writes of these cases left beside their chunks."""
+        names = self._of_cases
         with explain_writing(self.path, KEPT):
             for case in cases:
-                folders = [self.path / name / "c" / str(case) for name in self._of_cases]
+                folders = [self.path / name / "c" / str(case) for name in names]
                 leftovers = [file for folder in folders for file in folder.rglob("*.partial")]
                 for file in [*leftovers, *(self.path / "status/c").glob(f"{case}.*.partial")]:
                     file.unlink(missing_ok=True)

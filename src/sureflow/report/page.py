@@ -74,7 +74,7 @@ def _write_figures(figures: Mapping[str, Figure | None], folder: Path) -> dict[s
             beside = folder / f".{name}.part{suffix}"
             save(figure, beside)
             os.replace(beside, folder / f"{name}{suffix}")
-            figure.set_layout_engine("none")  # what the first drawing laid out need not be laid out again
+            figure.set_layout_engine(None)  # what the first drawing laid out need not be laid out again
     return {name: (folder / f"{name}.png").read_bytes() for name in drawn}
 
 
