@@ -48,7 +48,7 @@ def test_a_field_that_is_uniform_in_all_runs(kind):
 
 
 def test_the_folder_of_a_page_is_there_before_it_is_computed(tmp_path, monkeypatch):
-    monkeypatch.setattr("sureflow.explore.explorer.explorer", lambda *_, **__: pytest.fail("computed"))
+    monkeypatch.setitem(write_explorer.__globals__, "explorer", lambda *_, **__: pytest.fail("computed"))
     with pytest.raises(SureflowError, match="choose a folder that is there"):
         write_explorer(trained("interpolation"), tmp_path / "missing" / "page.html")
 
