@@ -26,7 +26,7 @@ campaign = "{campaign}"
 reproduction = "leon2023"
 
 [network]
-model = {{ name = "deeponet", fourier_octaves = 0, decoder_width = 8 }}
+model = {{ name = "deeponet", encoder_width = 4, decoder_width = 8, decoder_layers = 1, fourier_octaves = 0 }}
 scaling = "none"
 coordinates = "physical"
 

@@ -95,7 +95,7 @@ def test_repeated_runs_are_equal_bit_for_bit():
 
 
 def test_stagnation_heat_flux_is_that_of_fay_riddell_and_largest_on_the_axis():
-    mesh = body_mesh(BODY, MeshSettings(cells=(24, 64), wall_spacing=1e-5))
+    mesh = body_mesh(BODY, MeshSettings(cells=(32, 48), wall_spacing=1e-5))
     solution = solve_flow(FlightCondition(10, 30), mesh)
     heat = solution.surface().heat_flux
     expected = fay_riddell(solution.free_stream, solution.gas, BODY.nose_radius, 1500.0)  # type: ignore[arg-type]
@@ -115,7 +115,7 @@ def test_adiabatic_wall_takes_no_heat_and_recovers_most_of_the_total_temperature
 
 def test_wind_tunnel_stream_and_plain_sphere():
     stream = FreeStream(velocity=1500.0, pressure=500.0, temperature=60.0)
-    mesh = body_mesh(SphereCone.sphere(0.02), MeshSettings(cells=(16, 24), wall_spacing=2e-5, mach=9.0))
+    mesh = body_mesh(SphereCone.sphere(0.02), MeshSettings(cells=(32, 48), wall_spacing=2e-5, mach=9.0))
     solution = solve_flow(stream, mesh, wall=Wall(temperature=300.0))
     assert solution.condition is None
     assert solution.convergence.status == "converged"

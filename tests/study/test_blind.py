@@ -1,12 +1,13 @@
 """Test and out-of-domain runs are for testing only: what they hold changes nothing that is trained, calibrated or chosen."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import synthetic
+from small_networks import SMALL
 from sureflow.data.runs import Runs
 from sureflow.data.sources import ArrayFields
 from sureflow.reproduction.leon2023.domains import PaperDomains
@@ -29,7 +30,7 @@ SETTINGS = {
             "label": "default", "scaling": "freestream", "calibrate": True,
             "model": {"name": "auto", "folds": 2, "candidates": [{"name": "interpolation"}, {"name": "pod-gp", "modes": 2}]},
         },
-        {"label": "network", "uq": "deterministic", "model": {"name": "deeponet", "decoder_width": 8}},
+        {"label": "network", "uq": "deterministic", "model": {"name": "deeponet", **asdict(SMALL)}},
     ],
 }  # fmt: skip
 

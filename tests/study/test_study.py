@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 from studies import write_study
 from sureflow.cli import app
 from sureflow.errors import SureflowError
+from sureflow.report.study_figures import draw_study
 from sureflow.study.conduct import study_lock
 
 PATIENCE = 300.0  # seconds; a busy machine compiles slowly
@@ -34,6 +35,18 @@ def run(study_toml: Path, *options: str) -> Result:
 
 def results(study_toml: Path) -> dict:
     return json.loads((study_toml.parent / "study" / "results.json").read_bytes())
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_figure():
+    """Of the report of studies in this process; the one that is killed ends with all of them."""
+
+    def draw_one(findings):
+        return {"fields": draw_study(findings)["fields"]}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sureflow.report.page.draw_study", draw_one)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +93,7 @@ def test_killed_five_times_it_ends_in_the_same_results(whole, tmp_path):
     done = subprocess.run(command(study_toml), capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert (study / "results.json").read_bytes() == (whole.parent / "study" / "results.json").read_bytes()
+    assert len(list((study / "figures").glob("*.pdf"))) > 5
 
 
 def test_other_settings_are_refused_and_redone_on_request(whole, tmp_path):

@@ -1,10 +1,13 @@
 """The search for training settings, and what is refused before anything is trained."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
 import synthetic
+from small_networks import SMALL
 from sureflow.data.runs import Runs
 from sureflow.errors import SureflowError
 from sureflow.study.agenda import StudySettings
@@ -17,7 +20,7 @@ from sureflow.surrogate.artifact import load
 CONDITIONS = np.array(
     [(m, a) for m in (10.0, 13.0, 16.0, 19.0, 22.0, 25.0, 30.0) for a in (20.0, 30.0, 38.0, 46.0, 60.0)]
 )
-NETWORK = {"label": "network", "uq": "deterministic", "model": {"name": "deeponet", "decoder_width": 8}}
+NETWORK = {"label": "network", "uq": "deterministic", "model": {"name": "deeponet", **asdict(SMALL)}}
 SILENT = Audience(say=lambda line: None, advance=lambda done, note: None, begin=lambda total: None)
 FIELD_MODEL = {"label": "field", "model": {"name": "interpolation"}, "scaling": "none"}
 
