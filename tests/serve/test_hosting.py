@@ -1,8 +1,10 @@
+import asyncio
 import gc
+import socket
 import sys
 
 from sureflow.serve.guard import LOG
-from sureflow.serve.hosting import quick_answers, written_log
+from sureflow.serve.hosting import listening, quick_answers, written_log
 
 
 def test_the_settings_of_the_process_are_restored():
@@ -13,3 +15,23 @@ def test_the_settings_of_the_process_are_restored():
     with written_log(), quick_answers():
         assert settings() != before
     assert settings() == before
+
+
+def test_answers_are_sent_at_once():
+    """Without this option the kernel holds small packets back until the client has said that it got the last one."""
+
+    async def option() -> int:
+        answered = asyncio.get_running_loop().create_future()
+
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            answered.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        bound = listening("127.0.0.1", 0)
+        async with await asyncio.start_server(connected, sock=bound):
+            _, writer = await asyncio.open_connection(*bound.getsockname())
+            found = await answered
+            writer.close()
+        return found
+
+    assert asyncio.run(option())

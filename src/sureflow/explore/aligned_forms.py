@@ -117,7 +117,7 @@ def body_aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     fields = select([0] * n_variables, moved)
     mean = _fields_of_frame(frame, told, shock, fields, fields, (moved.only(pressure), moved.only(share), above))
     lost = weights.rows(np.asarray(frame.lost, float), Kind.LOST)
-    power = join(*powers).rows(frame.shares_of_points[:, None]).only(0) * fitted.optimism
+    power = join(*powers).rows(frame.shares_of_points[:, None], Kind.FINE).only(0) * fitted.optimism
     bars, novelty = spread_nearby(fitted, inputs, "cubic") * power, missed_nearby(fitted, inputs, "cubic")[1]
     return Form(mean + lost, {EPISTEMIC: bars}, novelty)
 

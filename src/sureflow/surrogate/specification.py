@@ -213,7 +213,8 @@ def gathered(given: Mapping[str, Any], section: type[BaseModel]) -> dict[str, An
 
 def _refuse_short(short: Mapping[str, Any], model: Any) -> None:
     if short:
-        own = [f"model.{field.name}" for field in fields(MODELS[model])] if model in MODELS else []
+        kinds: list[Any] = [MODELS[model]] if model in MODELS else []
+        own = [f"model.{field.name}" for kind in kinds for field in fields(kind)]
         raise SureflowError(
             f"{next(iter(short))} is for networks, and model.name is {model}: leave it out, or choose {DEFAULT_NETWORK}"
             + (f"; {model} has {', '.join(own)}" if own else "")

@@ -47,11 +47,11 @@ function short(value, digits = 4) {
   return size >= 1e5 || size < 1e-3 ? value.toExponential(digits - 2).replace(/\.?0+e/, "e").replace("e+", "e") : String(+value.toPrecision(digits));
 }
 
-// A value with its standard deviation, both to the place that the latter leaves uncertain.
+// A value with its standard deviation, both to the place that the latter leaves uncertain; the sign stays with the latter.
 function withBar(value, std) {
   if (std === null || !(std > 0) || !isFinite(value)) return short(value, 5);
   const places = Math.max(0, -Math.floor(Math.log10(std)));
-  return Math.abs(value) < 1e7 && places < 8 ? `${value.toFixed(places)} ± ${std.toFixed(places)}` : `${short(value, 5)} ± ${short(std, 2)}`;
+  return Math.abs(value) < 1e7 && places < 8 ? `${value.toFixed(places)} ±\u00a0${std.toFixed(places)}` : `${short(value, 5)} ±\u00a0${short(std, 2)}`;
 }
 
 function escaped(text) {
