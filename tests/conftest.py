@@ -8,7 +8,7 @@ from hypothesis import settings
 
 from typechecks import check_annotations
 
-# Before anything of the package is imported. Python keeps it compiled for all processes of the tests, wherever they run.
+# Before the package is imported. What Python compiles is kept, so that other processes of the tests need not do it again.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 check_annotations()

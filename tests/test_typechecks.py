@@ -4,12 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from jaxtyping import TypeCheckError
+from jaxtyping import Float, TypeCheckError
 
 import sureflow
 from sureflow.data.normalize import Standard
 from sureflow.models import View
 from sureflow.validation import shortened
+from typechecks import checked
 
 
 def test_false_shapes_and_types_are_noticed():
@@ -19,6 +20,23 @@ def test_false_shapes_and_types_are_noticed():
         View(np.zeros((3, 2)), np.zeros((4, 5)), np.zeros((5, 1)), ("p",))
     with pytest.raises(TypeCheckError):
         shortened("text", most="long")  # type: ignore[arg-type]
+
+
+def test_what_is_returned_is_checked_with_the_sizes_of_the_arguments():
+    def halved(values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        return values[::2]
+
+    with pytest.raises(TypeCheckError):
+        checked(halved)(np.zeros(4))
+
+
+def test_names_that_only_a_type_checker_imports_leave_the_others_checked():
+    def labelled(data: "nowhere.Dataset", most: int) -> int:  # type: ignore[name-defined]
+        return most
+
+    assert checked(labelled)(None, 3) == 3
+    with pytest.raises(TypeCheckError):
+        checked(labelled)(None, "long")
 
 
 def test_whole_numbers_are_numbers_and_classes_give_themselves():

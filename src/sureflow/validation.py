@@ -163,10 +163,9 @@ def _sentence(details: Any, place: Sequence[str], known: Sequence[str]) -> tuple
         message = re.sub(r"a dictionary or an instance of \w+", "a table", message)
         if not place:
             return False, message
-        wrong = f"{name}{value}"
-        return True, f"{wrong} must be {message.removeprefix(SHOULD)}" if message.startswith(
-            SHOULD
-        ) else f"{wrong}: {message}"
+        if message.startswith(SHOULD):
+            return True, f"{name}{value} must be {message.removeprefix(SHOULD)}"
+        return True, f"{name}{value}: {message}"
     return True, unknown_setting(name, known)
 
 

@@ -335,6 +335,23 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
+@pytest.mark.parametrize("kind", ["interpolation", "volume"])
+def test_fields_are_printed_in_light_colors(browser, pages, kind):
+    """On paper, a canvas that was cleared hides the one behind it: while printing, none is."""
+    page = Page(browser, (pages / f"{kind}.html").as_uri())
+    page.run(
+        "window.cleared = 0; const kind = CanvasRenderingContext2D.prototype, clear = kind.clearRect;"
+        "kind.clearRect = function (...box) {"
+        " if (this.canvas.parentElement === $('overlay').parentElement) window.cleared++; clear.apply(this, box); };"
+    )
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": dark})
+    page.settle()
+    found = page.run("return [window.cleared, color('--ink'), color('--ground')]")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    assert found == [0, "#000", "#ffffff"]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colors_have_contrast(page, scheme):
     page.browser.execute_cdp_cmd(

@@ -364,6 +364,15 @@ def test_runs_of_ones_own_without_a_mesh(name, tmp_path):
     np.testing.assert_allclose(at_points.p, field.p, rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["interpolation", "pod-gp"])
+def test_one_field_at_points_in_space(name):
+    given, points = view(name), np.random.default_rng(0).normal(size=(20, 3))
+    runs = Runs.from_arrays({"a": given.inputs[:, 0], "b": given.inputs[:, 1]}, points, {"p": given.fields[:, 0]})
+    surrogate = learn(runs, Specification(quick(name)))
+    found = surrogate.predict(a=0.2, b=-0.3, points=points)
+    np.testing.assert_allclose(found.p, surrogate.predict(a=0.2, b=-0.3).p, rtol=1e-5)
+
+
 @each_model
 def test_fields_that_never_change_are_learned_as_they_are(name):
     given = view(name)

@@ -39,7 +39,7 @@ def results(study_toml: Path) -> dict:
 
 @pytest.fixture(autouse=True, scope="module")
 def _one_figure():
-    """Of the report of studies in this process; the one that is killed ends with all of them."""
+    """Of the figures of studies in this process, only one is written; the study that is killed ends with all of them."""
 
     def draw_one(findings):
         return {"fields": draw_study(findings)["fields"]}
@@ -136,7 +136,7 @@ def test_one_process_at_a_time(whole, tmp_path):
         while not (tmp_path / "study" / "study.toml").exists():
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        os.kill(process.pid, signal.SIGSTOP)  # at work, as the other one finds it
+        os.kill(process.pid, signal.SIGSTOP)  # so that it is still at work when the other one asks
         refused = run(study_toml)
         process.kill()
     assert isinstance(refused.exception, SureflowError)

@@ -173,6 +173,8 @@ def test_physical_coordinates_have_had_another_name():
         ({"head": "other"}, r"model.head.name='other' is not one of deterministic"),
         ({"sampler": "other"}, r"model.sampler.name='other' is not one of dropout, ensemble"),
         ({"members": 0}, r"model.sampler.members=0 must be greater than 0"),
+        ({"model": {"name": []}, "uq": "mve"}, r"uq is for networks, and model.name is \[\]"),
+        ({"model": "interpolation", "uq": "mve"}, r"; interpolation has model.kernel, model.scales"),
         ({"model": "pod-gp", "coordinates": "physical"}, r"coordinates='physical' is for networks, and the model is pod-gp"),
     ],
     ids=str,

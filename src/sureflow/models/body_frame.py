@@ -141,9 +141,10 @@ class BodyFrame:
 
     @cached_property
     def shares_of_points(self) -> Float[np.ndarray, "region point"]:
-        """How much the cells of a mesh belong to every region, by and large; of all regions together, 1.
+        """How much of every region the bars at each cell of a mesh are made of, by and large; the shares of a cell add up to 1.
 
-        Up to SHOCK, what is combined is the layer's less and less, and its errors are: regions go over into each other.
+        From LAYER to SHOCK, combined fields pass from the layer's variables to those above it, and so do their errors. The seam
+        before the shock is as wide; along the wall, regions meet without a transition.
         """
         places, stations = ({part.start for part in parts} - {0} for parts in zip(*self.regions, strict=True))
         wide = (SHOCK - LAYER) * FINENESS * self.shocks.mean()
@@ -273,7 +274,7 @@ class BodyFrame:
 def _shares(
     values: Float[np.ndarray, " value"], seams: Sequence[tuple[float, float]]
 ) -> Float[np.ndarray, "part value"]:
-    """How much values belong to each of the parts that seams lie between; a seam is where one part goes over into the next."""
+    """The share of each part in values; parts pass into each other over the seams between them."""
     beyond = [1.0 - falling(values, *seam) for seam in seams]
     return -np.diff([np.ones(len(values)), *beyond, np.zeros(len(values))], axis=0)
 

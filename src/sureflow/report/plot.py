@@ -114,8 +114,9 @@ def _condition(parameters: "Mapping[str, xarray.DataArray]") -> str:
     found = []
     for name, value in parameters.items():
         unit = value.attrs.get("units", "")
-        words = name.removesuffix(f"_{unit}").replace("_", " ")  # the unit stands beside the value
-        found.append(f"{written(words)} {value.item():g}" + (f" {unit}" if unit not in ("", "1") else ""))
+        unit = "" if unit == "1" else unit
+        words = (name.removesuffix(f"_{unit}") if unit else name).replace("_", " ")  # the unit stands beside the value
+        found.append(f"{written(words)} {value.item():g}" + (f" {unit}" if unit else ""))
     return ", ".join(found)
 
 

@@ -213,7 +213,7 @@ def gathered(given: Mapping[str, Any], section: type[BaseModel]) -> dict[str, An
 
 def _refuse_short(short: Mapping[str, Any], model: Any) -> None:
     if short:
-        kinds: list[Any] = [MODELS[model]] if model in MODELS else []
+        kinds: list[Any] = [MODELS[model]] if isinstance(model, str) and model in MODELS else []
         own = [f"model.{field.name}" for kind in kinds for field in fields(kind)]
         raise SureflowError(
             f"{next(iter(short))} is for networks, and model.name is {model}: leave it out, or choose {DEFAULT_NETWORK}"

@@ -123,7 +123,7 @@ class Explorer {
 
   // Drawing
 
-  // The size of what is drawn into. To ask for it has the browser lay out the page, so that it is kept until it changes.
+  // The size of an element that is drawn into. Asking for it makes the browser lay out the page, so it is kept until it changes.
   size(id) { return (this.sizes[id] ??= $(id).getBoundingClientRect()); }
 
   // After a change of the colors of the page, at once: a printer does not wait.
@@ -193,7 +193,7 @@ class Explorer {
     if (!this.painted && !this.begun()) return this.draw();
     if (this.painted) this.view.paint(context, panels, this.boxes, this.camera, options);
     else {
-      context.clearRect(0, 0, width, height);
+      emptied($("picture"));
       this.view.clear(rgb("--ground"));
       panels.forEach((panel, k) => this.view.draw(panel, this.boxes[k], this.camera, options));
     }

@@ -1,7 +1,7 @@
 // A numeric program, as sureflow.explore.program records it: small vectors step by step, fields when they are asked for.
 
-// One number after the other, of `a` and `b` each of them or the first for all (a step of 0). Each loop is written out: the
-// browser compiles a loop that is shared by many operations to one that calls a function for every number.
+// Number by number; with a step of 0, the first number of `a` or `b` serves for all. Each loop is written out: one that the
+// operations shared would call a function for every number.
 const ELEMENTWISE = {
   add: (out, a, i, b, j) => { for (let k = 0; k < out.length; k++) out[k] = a[k * i] + b[k * j]; },
   subtract: (out, a, i, b, j) => { for (let k = 0; k < out.length; k++) out[k] = a[k * i] - b[k * j]; },

@@ -90,7 +90,7 @@ class View {
     let count = 0;
     for (let k = 0; k < numbers.length; k++) if (numbers[k]) count++;
     const cells = new Uint32Array(count), places = new Uint32Array(count), stripes = new Uint8Array(count);
-    // Cells are numbered from the bottom up, pixels from the top down.
+    // Rows of the raster run from the bottom up, those of the picture from the top down.
     for (let y = height - 1, k = 0, from = 0; y >= 0; y--) for (let x = 0; x < width; x++, from++) if (numbers[from]) {
       const stripe = (x + height - y) % period;
       cells[k] = numbers[from]; places[k] = y * wide + x; stripes[k] = stripe < line ? 1 : stripe < 2 * line ? 2 : 0;
@@ -113,12 +113,12 @@ class View {
 
   // All panels as colors of pixels.
   paint(context, panels, boxes, camera, { mirror, pixel }) {
-    const { width, height } = context.canvas, same = boxes.map((box) => [box.x, box.y]).join(), before = this.raster;
+    const { width, height } = context.canvas, corners = boxes.map((box) => [box.x, box.y]).join(), before = this.raster;
     const { cells, places, stripes } = this.covered(boxes[0], camera, mirror, width, pixel);
     if (this.image?.width !== width || this.image.height !== height) this.image = context.createImageData(width, height);
     const pixels = new Uint32Array(this.image.data.buffer);
-    if (this.raster !== before || this.boxes !== same) pixels.fill(0);
-    this.boxes = same;
+    if (this.raster !== before || this.boxes !== corners) pixels.fill(0);
+    this.boxes = corners;
     panels.forEach((panel, p) => {
       const shades = this.shades(panel), origin = boxes[p].y * width + boxes[p].x;
       for (let k = 0; k < cells.length; k++) pixels[origin + places[k]] = shades[3 * cells[k] + stripes[k]];
