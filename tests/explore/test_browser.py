@@ -15,6 +15,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
+import kinds_of_runs
+import sureflow as sf
 from explore.trained import CLOSED, network, of_kind, trained
 from sureflow.explore.description import BEYOND
 from sureflow.explore.explorer import write_explorer
@@ -174,6 +176,22 @@ def test_other_meshes(browser, pages, kind):
     page.at("slider1").send_keys(Keys.ARROW_RIGHT)
     page.settle()
     assert (page.run("return Array.from(explorer.mesh.places)") != before) == (kind == "moving")
+    assert page.errors() == []
+
+
+def test_rounding_is_not_drawn_as_a_pattern(browser, tmp_path):
+    at, rng = kinds_of_runs.conditions(), np.random.default_rng(0)
+    corners = kinds_of_runs.nodes()
+    rounded = 300.0 * (1.0 + 1e-8 * rng.standard_normal((len(at), np.prod(kinds_of_runs.SHAPE))))
+    mesh = {"shape": kinds_of_runs.SHAPE, "nodes": corners}
+    runs = sf.Runs.from_arrays(
+        {"angle": at[:, 0], "thickness": at[:, 1]}, kinds_of_runs.centers(corners), {"T": rounded}, {"T": "K"}, **mesh
+    )
+    write_explorer(sf.fit(runs, "interpolation"), tmp_path / "uniform.html")
+    page = Page(browser, (tmp_path / "uniform.html").as_uri())
+    low, high = (float(page.at(end).get_attribute("value")) for end in ("low", "high"))
+    assert low == pytest.approx(297.0, rel=1e-3)
+    assert high == pytest.approx(303.0, rel=1e-3)
     assert page.errors() == []
 
 

@@ -163,10 +163,10 @@ class Explorer {
   makePanels(answers) {
     const { state, header } = this, v = state.field, field = header.fields[v], palette = Math.max(0, header.colors.names.indexOf(state.colors));
     const means = answers.map((answer) => answer.mean(v)), stds = answers.map((answer) => answer.std(v));
-    const [low, high] = span(means.flatMap((mean) => [...range(mean)])), extent = high - low || 1, threshold = state.threshold / 100 * extent;
+    const [low, high] = visible(span(means.flatMap((mean) => [...range(mean)]))), extent = high - low, threshold = state.threshold / 100 * extent;
     const shown = means.map((mean, k) => (state.show === "mean" ? mean : state.show === "std" ? stds[k] : stds[k].map((value) => 100 * value / extent)));
-    const found = span(shown.flatMap((values) => [...range(values)]));
-    if (state.auto) { state.low = state.show === "mean" ? found[0] : 0; state.high = found[1]; $("low").value = +state.low.toPrecision(5); $("high").value = +state.high.toPrecision(5); }
+    const found = state.show === "mean" ? [low, high] : [0, span(shown.flatMap((values) => [...range(values)]))[1]];
+    if (state.auto) { [state.low, state.high] = found; $("low").value = +state.low.toPrecision(5); $("high").value = +state.high.toPrecision(5); }
     else if (document.activeElement !== $("low") && document.activeElement !== $("high")) { $("low").value = state.low; $("high").value = state.high; }
     const unit = state.show === "relative" ? "%" : field.unit, logarithmic = state.logarithmic && state.show === "mean" && state.low > 0;
     const what = { mean: "", std: "bar of ", relative: "bar of " }[state.show] + field.name;
@@ -671,6 +671,11 @@ function emptied(canvas) {
 }
 function titled({ name, unit }) { return unit && unit !== "1" ? `${name} (${unit})` : name; }
 function worded({ words, unit }) { return titled({ name: words, unit }); }
+// A field that is uniform but for rounding is one color: a range as narrow as that would show rounding as a pattern.
+function visible([low, high]) {
+  const middle = (low + high) / 2, size = Math.max(Math.abs(low), Math.abs(high));
+  return high - low > 1e-5 * size ? [low, high] : [middle - 0.01 * (size || 1), middle + 0.01 * (size || 1)];
+}
 function range(values) { let low = Infinity, high = -Infinity; for (let i = 0; i < values.length; i++) { const v = values[i]; if (v < low) low = v; if (v > high) high = v; } return [low, high]; }
 function decades(low, high) { const found = []; for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high) + 1; power++) for (const f of Math.log10(high / low) > 2.5 ? [1] : [1, 2, 5]) found.push(f * 10 ** power); return found; }
 const COLORS = new Map();  // by their names in the style of the page
