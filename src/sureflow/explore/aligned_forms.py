@@ -8,13 +8,10 @@ from sureflow.data.wall_layer import ALONG
 from sureflow.explore.closed_forms import (
     FORMS,
     Form,
+    interpolant_of,
     metric_inputs,
     missed_nearby,
-    power_of,
-    radial_terms,
-    solved,
     spread_nearby,
-    weights_of,
 )
 from sureflow.explore.packing import Kind
 from sureflow.explore.program import FramePart, Value, framed, join, select
@@ -44,7 +41,7 @@ def _told(fitted: Any, inputs: Value, n_rows: int) -> Told:
 
 def aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     """Runs that are warped to the wall layer of the condition, and then interpolated (`models.warps`)."""
-    weights, warp = weights_of(fitted, inputs, "cubic"), fitted.warp
+    weights, warp = interpolant_of(fitted, inputs, "cubic")[0], fitted.warp
     outer, n_lines, n_rows = warp.outer.swapaxes(1, 2).astype(float), warp.inner.shape[3], len(warp._share)
     _, landmarks, wall, hot = _told(fitted, inputs, n_rows)
     density, temperature = warp.columns
@@ -65,7 +62,7 @@ def aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
 
 def shock_aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     """Runs that are combined in the frame of wall layers and shocks, and brought to the mesh (`models.shock_frame`)."""
-    weights, frame, constant = weights_of(fitted, inputs, "cubic"), fitted.warp, inputs.program.constant
+    weights, frame, constant = interpolant_of(fitted, inputs, "cubic")[0], fitted.warp, inputs.program.constant
     n_variables, (density, temperature) = len(frame.zero), frame.columns
     shape, told, shock = frame.shape, _told(fitted, inputs, frame.shape[0]), weights.times(frame.shocks)
     # The fields with the share of T_0 - T_wall in place of the temperature, then the logarithm of the pressure.
@@ -91,7 +88,7 @@ def shock_aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
 
 def body_aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     """As `shock_aligned` with the turns of walls, and weights of every region of the frame (`models.body_frame`)."""
-    weights, frame, n_variables = weights_of(fitted, inputs, "cubic"), fitted.warp, len(fitted.warp.zero)
+    weights, frame, n_variables = interpolant_of(fitted, inputs, "cubic")[0], fitted.warp, len(fitted.warp.zero)
     stations, shape = frame.shocks.shape[1], frame.shape
     told, shock, at = _told(fitted, inputs, shape[0]), weights.times(frame.shocks), None
     if stations > shape[1]:
@@ -118,19 +115,18 @@ def body_aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     mean = _fields_of_frame(frame, told, shock, fields, fields, (moved.only(pressure), moved.only(share), above))
     lost = weights.rows(np.asarray(frame.lost, float), Kind.LOST)
     power = join(*powers).rows(frame.shares_of_points[:, None], Kind.FINE).only(0) * fitted.optimism
-    bars, novelty = spread_nearby(fitted, inputs, "cubic") * power, missed_nearby(fitted, inputs, "cubic")[1]
+    bars, novelty = spread_nearby(fitted, inputs) * power, missed_nearby(fitted, inputs, "cubic")[1]
     return Form(mean + lost, {EPISTEMIC: bars}, novelty)
 
 
 def _regional(fitted: Any, inputs: Value) -> tuple[list[Value], list[Value]]:
     """In every region the weights of its modes, and the power function."""
-    x, n_runs, modes, powers = metric_inputs(fitted, inputs), len(fitted.nodes), [], []
+    x, modes, powers = metric_inputs(fitted, inputs), [], []
     for mixture, inverse, shares in zip(fitted.regional, fitted.regional_inverse, fitted.warp.shares, strict=True):
-        mixed = x.times(mixture)
-        terms = radial_terms(mixed, mixed.distance(fitted.nodes @ mixture), "cubic")
+        weights, power = x.times(mixture).interpolant(fitted.nodes @ mixture, inverse, "cubic")
         # In double precision: far outside, weights of the runs are large, and their sums small.
-        modes.append(terms.times(inverse[:, :n_runs] @ shares))
-        powers.append(power_of(terms, solved(terms, inverse), "cubic"))
+        modes.append(weights.times(np.asarray(shares, float)))
+        powers.append(power)
     return modes, powers
 
 

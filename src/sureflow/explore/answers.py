@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from sureflow.errors import SureflowError
 from sureflow.explore.bar_forms import calibrated_bars, quantity_bars_of
-from sureflow.explore.closed_forms import FORMS, Form, weights_of
+from sureflow.explore.closed_forms import FORMS, Form, interpolant_of
 from sureflow.explore.number_forms import numbers_of
 from sureflow.explore.packing import Kind
 from sureflow.explore.program import Program, Value, join, select
@@ -78,7 +78,7 @@ def _moved(moving: MovingGeometry, parameters: Value) -> Value:
     """The weights of the runs, whose nodes a mesh that moves has."""
     constant = parameters.program.constant
     inputs = (parameters - constant(moving.inputs.mean)) / constant(moving.inputs.std)
-    return weights_of(moving.places, inputs, moving.places.kernel)
+    return interpolant_of(moving.places, inputs, moving.places.kernel)[0]
 
 
 def _places(moving: MovingGeometry) -> Float[np.ndarray, "run axis place"]:

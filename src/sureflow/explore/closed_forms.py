@@ -11,7 +11,6 @@ import numpy as np
 from sureflow.explore.packing import Kind
 from sureflow.explore.program import Value, join
 from sureflow.models.contract import Coordinates
-from sureflow.models.kernels import KERNELS
 from sureflow.models.pod_gp import WIDE
 from sureflow.models.trend import degree_of, products_of
 from sureflow.predictive import DISCREPANCY, EPISTEMIC
@@ -33,62 +32,32 @@ class Form(NamedTuple):
 FORMS: Registry[Callable[[Any, Value, Coordinates], Form]] = Registry("closed form")
 
 
-def _matern(away: Value) -> Value:
-    scaled = away * np.sqrt(5.0)
-    return (scaled + scaled**2 * (1 / 3) + 1.0) * (-scaled).exponential()
-
-
-# The kernels of interpolations (`models.kernels`) by name.
-RADIAL: dict[str, Callable[[Value], Value]] = {
-    "cubic": lambda away: away**3,
-    "thin-plate": lambda away: away**2 * away.at_least(np.finfo(float).tiny).logarithm(),
-    "matern": _matern,
-}
-
-
 def interpolation(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     """Weights of the runs, and a spread of what was missed at the nearest ones (`models.interpolation`)."""
     bars, novelty = missed_nearby(fitted, inputs, fitted.kernel)
-    return Form(weights_of(fitted, inputs, fitted.kernel).rows(fitted.fields, Kind.RUNS), {EPISTEMIC: bars}, novelty)
+    weights = interpolant_of(fitted, inputs, fitted.kernel)[0]
+    return Form(weights.rows(fitted.fields, Kind.RUNS), {EPISTEMIC: bars}, novelty)
 
 
 def missed_nearby(fitted: Any, inputs: Value, kernel: str) -> tuple[Value, Value]:
     """Root mean square of what was missed at the runs nearby, times the power function; and the novelty."""
-    terms = terms_of(fitted, inputs, kernel)[1]
-    power = power_of(terms, solved(terms, fitted.inverse), kernel)
-    return spread_nearby(fitted, inputs, kernel) * power, power * (1 / fitted._typical_power)
+    power = interpolant_of(fitted, inputs, kernel)[1]
+    return spread_nearby(fitted, inputs) * power, power * (1 / fitted._typical_power)
 
 
-def spread_nearby(fitted: Any, inputs: Value, kernel: str) -> Value:
+def spread_nearby(fitted: Any, inputs: Value) -> Value:
     """Root mean square of what was missed at the runs nearby, over the power function (`models.kernels.nearby`)."""
     n_runs, n_varying = fitted.nodes.shape
-    away, _ = terms_of(fitted, inputs, kernel)
+    away = metric_inputs(fitted, inputs).distance(fitted.nodes)
     share = float(np.squeeze(getattr(fitted, "width", 1.0)))
     nearest, width = away.smallest(), away.smallest(min(2 * (n_varying + 1), n_runs) - 1) * share
     shares = ((nearest**2 - away**2) / (width**2) * 0.5).exponential()
     return (shares / shares.sum()).rows(np.asarray(fitted.residuals, float) ** 2, Kind.POSITIVE).root()
 
 
-def solved(terms: Value, inverse: np.ndarray) -> Value:
-    """Terms times the inverse of a system, which is symmetric but for rounding: a page keeps half of it."""
-    return terms.times(0.5 * (inverse + inverse.T))
-
-
-def power_of(terms: Value, solution: Value, kernel: str) -> Value:
-    """The power function (`models.kernels.power_function`), of terms and what they solve."""
-    return (KERNELS[kernel].at_zero - (terms * solution).sum()).root()
-
-
-def weights_of(fitted: Any, inputs: Value, kernel: str) -> Value:
-    """What the fields of the runs are multiplied with to interpolate between them."""
-    return solved(terms_of(fitted, inputs, kernel)[1], fitted.inverse).pick(*range(len(fitted.nodes)))
-
-
-def terms_of(fitted: Any, inputs: Value, kernel: str) -> tuple[Value, Value]:
-    """Distances from the nodes; and radial basis functions about them, then 1 and the inputs."""
-    x = metric_inputs(fitted, inputs)
-    away = x.distance(fitted.nodes)
-    return away, radial_terms(x, away, kernel)
+def interpolant_of(fitted: Any, inputs: Value, kernel: str) -> tuple[Value, Value]:
+    """What the fields of the runs are multiplied with to interpolate between them, and the power function."""
+    return metric_inputs(fitted, inputs).interpolant(fitted.nodes, fitted.inverse, kernel)
 
 
 def metric_inputs(fitted: Any, inputs: Value) -> Value:
@@ -96,11 +65,6 @@ def metric_inputs(fitted: Any, inputs: Value) -> Value:
     used = fitted.scales > 0
     x = inputs.pick(*np.flatnonzero(used)) * inputs.program.constant(fitted.scales[used])
     return x.times(fitted.mixture) if hasattr(fitted, "mixture") else x
-
-
-def radial_terms(x: Value, away: Value, kernel: str) -> Value:
-    """Radial basis functions of distances, then 1 and the inputs (`models.kernels.terms`)."""
-    return join(RADIAL[kernel](away), x.program.constant(np.ones(1)), x)
 
 
 def pod_gp(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:

@@ -14,6 +14,7 @@ from scipy.spatial.distance import cdist
 
 from sureflow.data.wall_layer import places_along
 from sureflow.models.body_frame import body_nodes, stations_of_lines
+from sureflow.models.kernels import KERNELS, System
 from sureflow.models.shock_frame import at_places, frame_nodes, places_of_rows
 from sureflow.models.warps import monotone, taps
 
@@ -73,6 +74,10 @@ def _process(x: Small, nodes: np.ndarray, targets: np.ndarray, logarithms: np.nd
         variance = prior - (across * cho_solve(factor, across.T).T).sum(axis=1)
         columns.append((across @ cho_solve(factor, target), np.maximum(variance, 0.0)))
     return np.concatenate([np.stack(kind, axis=1) for kind in zip(*columns, strict=True)], axis=1)
+
+
+def _interpolant(x: Small, nodes: np.ndarray, inverse: np.ndarray, kernel: str) -> Small:
+    return np.column_stack(System.of(KERNELS[kernel], nodes, inverse).weights_and_powers(x))
 
 
 def _around(x: Float[np.ndarray, "case variable point"], shape: list[int], neighbors: int) -> np.ndarray:
@@ -197,6 +202,7 @@ OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
     "distance": lambda x, nodes: cdist(x, nodes),
     "table": _table,
     "lattice": _lattice,
+    "interpolant": _interpolant,
     "process": _process,
     "combine": lambda x, rows: np.einsum("ck,kvp->cvp", x, rows),
     "squares": lambda x, rows: np.einsum("ck,kvp->cvp", x, rows**2),

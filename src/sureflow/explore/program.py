@@ -3,8 +3,7 @@
 A program leads from the parameters of one condition to small vectors (inputs, weights, bars of quantities) and from these to
 fields. Steps are recorded by writing the formula once with `Value`s, which behave like arrays:
 
-    distance = x.distance(nodes)
-    weights = join(distance**3, one, x).times(inverse)
+    weights, power = x.interpolant(nodes, inverse, "cubic")
     mean = weights.rows(fields)
 
 `Program.run` evaluates the steps with NumPy, for many conditions at once; `assets/program.js` does so in the browser. Small
@@ -236,6 +235,15 @@ class Value:
     def lattice(self, ranges: Sequence[tuple[float, float]], values: Float[np.ndarray, "entry column"]) -> "Value":
         """Columns given over a lattice with as many entries along every number, by cubics through the four nearest ones."""
         return self.program.add("lattice", self, arrays={"ranges": np.array(ranges), "values": values})
+
+    def interpolant(
+        self, nodes: Float[np.ndarray, "run number"], inverse: Float[np.ndarray, "row row"], kernel: str
+    ) -> tuple["Value", "Value"]:
+        """Weights of runs that are interpolated, and the power function (`models.kernels.System`)."""
+        # Symmetric but for rounding: a page keeps half of it, and computes the matrix itself from the nodes.
+        arrays = {"nodes": nodes, "inverse": 0.5 * (inverse + inverse.T)}
+        both = self.program.add("interpolant", self, arrays=arrays, kernel=kernel)
+        return both.pick(*range(len(nodes))), both.pick(len(nodes))
 
     def process(self, nodes: Numbers, targets: Numbers, logarithms: Numbers, wide: float) -> tuple["Value", "Value"]:
         """Mean and variance of Gaussian processes with Matern-5/2 kernels, one for every row of the targets."""

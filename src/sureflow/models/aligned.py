@@ -23,14 +23,7 @@ from sureflow.models.contract import (
     Samples,
     require_fitting,
 )
-from sureflow.models.kernels import (
-    drawn_fields,
-    left_out_powers,
-    nearby,
-    power_function,
-    typical_power,
-    weights_and_powers,
-)
+from sureflow.models.kernels import System, drawn_fields, left_out_powers, nearby, typical_power
 from sureflow.models.products import Rows, product, squares
 from sureflow.models.shock_frame import ShockFrame
 from sureflow.models.warps import LayerWarp
@@ -195,22 +188,28 @@ class Aligned(FittedModel):
         return (np.asarray(inputs, float)[:, : len(used)][:, used] * self.scales[used]) @ self.mixture
 
     def _power(self, asked: Float[np.ndarray, "case varying"]) -> Float[np.ndarray, " case"]:
-        return power_function(KERNEL, asked, self.nodes, self.inverse)
+        return self._system.weights_and_powers(asked)[1]
 
     def _at_points(self, powers: Powers) -> Float[np.ndarray, "case 1 _"]:
         return at_points(self.warp, powers)
 
     def _mean_and_powers(self, asked: Float[np.ndarray, "case varying"], inputs: Inputs) -> tuple[Fields, Powers]:
         """Fields, and the power function for all of them, then region by region."""
-        mixtures, nodes, inverses = self._stacked
-        weights, powers = weights_and_powers(KERNEL, asked @ mixtures, nodes, inverses)
+        mixtures, systems = self._stacked
+        weights, powers = systems.weights_and_powers(asked @ mixtures)
         return np.stack([*combined(self.warp, weights, np.asarray(inputs, float)[:, len(self.scales) :])]), powers
 
     @cached_property
-    def _stacked(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mixtures, nodes and inverses of all systems."""
+    def _stacked(self) -> tuple[np.ndarray, System]:
+        """Mixtures of the nodes in all systems, and these."""
         nodes, inverses = (np.stack(arrays) for arrays in zip(*self._systems, strict=True))
-        return np.concatenate([np.eye(self.nodes.shape[1])[None], self.regional]), nodes, inverses
+        mixtures = np.concatenate([np.eye(self.nodes.shape[1])[None], self.regional])
+        return mixtures, System.of(KERNEL, nodes, inverses)
+
+    @cached_property
+    def _system(self) -> System:
+        """That of all fields."""
+        return System.of(KERNEL, self.nodes, self.inverse)
 
     @cached_property
     def _systems(self) -> Systems:

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from sureflow import scratch
 from sureflow.models.body_frame import BodyFrame
 from sureflow.models.contract import Fields, Groups
-from sureflow.models.kernels import KERNELS, inverse_system, is_flat, power_function, terms
+from sureflow.models.kernels import KERNELS, System, inverse_system, is_flat
 from sureflow.models.shock_frame import ShockFrame
 from sureflow.models.warps import COLUMNS, LayerWarp
 
@@ -67,8 +67,7 @@ def _weights_without(
     With P the block of A^-1 that belongs to the runs: -(P_GG)^-1 P_GK, and the diagonal of (P_GG)^-1.
     """
     if is_flat(nodes[others]):
-        own = inverse_system(KERNEL, nodes[others])
-        weights = terms(KERNEL, nodes[group], nodes[others]) @ own[:, : len(others)]
-        return weights, power_function(KERNEL, nodes[group], nodes[others], own)
+        own = System.of(KERNEL, nodes[others], inverse_system(KERNEL, nodes[others]))
+        return own.weights_and_powers(nodes[group])
     errors = np.linalg.inv(inverse[np.ix_(group, group)])
     return -errors @ inverse[np.ix_(group, others)], np.sqrt(np.maximum(np.diag(errors), 0.0))

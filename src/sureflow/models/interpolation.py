@@ -34,14 +34,13 @@ from sureflow.models.input_metric import learned_scales
 from sureflow.models.kernels import (
     KERNELS,
     Kernel,
+    System,
     drawn_fields,
     inverse_system,
     is_flat,
     left_out_powers,
     nearby,
-    power_function,
     term_slopes,
-    terms,
     typical_power,
 )
 from sureflow.models.products import Rows, product, squares
@@ -93,11 +92,12 @@ class Interpolation(FittedModel):
         inputs = self._used(inputs)
         spread = np.sqrt(product(self._nearby(inputs).astype(np.float32), self._squares))
         spread = spread.reshape(len(inputs), *self.fields.shape[1:])
-        return Predictive(self._mean(inputs), {EPISTEMIC: self._power(inputs)[:, None, None] * spread})
+        weights, power = self._system.weights_and_powers(inputs)
+        return Predictive(self._sum(weights), {EPISTEMIC: power[:, None, None] * spread})
 
     def mean(self, inputs: Inputs) -> Fields:
         """Of `predict`, in half of its time."""
-        return self._mean(self._used(inputs))
+        return self._sum(self._system.weights_and_powers(self._used(inputs))[0])
 
     def slope(
         self, inputs: Inputs, coordinates: Coordinates, d_inputs: Inputs, d_coordinates: Coordinates
@@ -139,8 +139,8 @@ class Interpolation(FittedModel):
     def samples(self, inputs: Inputs, coordinates: Coordinates, count: int, rng: np.random.Generator) -> Samples:
         """The mean plus what was missed at a run nearby, drawn by q, with either sign: its variance is std^2."""
         inputs = self._used(inputs)
-        close, power = self._nearby(inputs), self._power(inputs)
-        return drawn_fields(self._mean(inputs), power, close, self.residuals, count, rng)
+        weights, power = self._system.weights_and_powers(inputs)
+        return drawn_fields(self._sum(weights), power, self._nearby(inputs), self.residuals, count, rng)
 
     def belief(self) -> Belief:
         metric = np.diag(self.scales)[:, self.scales > 0]
@@ -162,13 +162,16 @@ class Interpolation(FittedModel):
     def _kernel(self) -> Kernel:
         return KERNELS[self.kernel]
 
-    def _mean(self, inputs: Inputs) -> Fields:
-        n_runs = len(self.nodes)
-        weights = terms(self._kernel, inputs, self.nodes) @ self.inverse[:, :n_runs]
-        return product(weights, self.fields.reshape(n_runs, -1)).reshape(len(inputs), *self.fields.shape[1:])
+    @cached_property
+    def _system(self) -> System:
+        return System.of(self._kernel, self.nodes, self.inverse)
 
     def _power(self, inputs: Inputs) -> Float[np.ndarray, " case"]:
-        return power_function(self._kernel, inputs, self.nodes, self.inverse)
+        return self._system.weights_and_powers(inputs)[1]
+
+    def _sum(self, weights: Float[np.ndarray, "case run"]) -> Fields:
+        rows = self.fields.reshape(len(self.nodes), -1)
+        return product(weights, rows).reshape(len(weights), *self.fields.shape[1:])
 
     def _nearby(self, inputs: Inputs) -> Float[np.ndarray, "case run"]:
         return nearby(inputs, self.nodes)
@@ -200,9 +203,8 @@ class _Without:
         if is_flat(nodes):
             kernel = KERNELS[model.kernel]
             inverse = inverse_system(kernel, nodes)
-            weights = terms(kernel, asked, nodes) @ inverse[:, : len(nodes)]
-            inner, power = inverse[: len(nodes), : len(nodes)], power_function(kernel, asked, nodes, inverse)
-            return cls(group, others, None, coupling, inner, weights, power, close)
+            weights, power = System.of(kernel, nodes, inverse).weights_and_powers(asked)
+            return cls(group, others, None, coupling, inverse[: len(nodes), : len(nodes)], weights, power, close)
         errors = np.linalg.inv(model.inverse[np.ix_(group, group)])
         inner = model.inverse[np.ix_(others, others)] - coupling @ errors @ coupling.T
         power = np.sqrt(np.maximum(np.diag(errors), 0.0))

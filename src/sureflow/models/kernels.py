@@ -1,7 +1,8 @@
 """Kernels of interpolation with a linear polynomial, and the scales of the inputs that leave-one-out errors teach."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -68,40 +69,82 @@ def term_slopes(
     )
 
 
-def terms(kernel: Kernel, inputs: Float[np.ndarray, "case parameter"], nodes: Nodes) -> Rows:
+def terms(
+    kernel: Kernel,
+    inputs: Float[np.ndarray, "*system case parameter"],
+    nodes: Float[np.ndarray, "*system run parameter"],
+) -> Float[np.ndarray, "*system case row"]:
     """The kernel about the nodes, then 1 and the inputs."""
-    return np.column_stack([kernel.function(distances(inputs, nodes)), np.ones(len(inputs)), inputs])
+    return _terms(kernel, distances(inputs, nodes), inputs)
+
+
+def _terms(
+    kernel: Kernel,
+    away: Float[np.ndarray, "*system case run"],
+    inputs: Float[np.ndarray, "*system case parameter"],
+) -> Float[np.ndarray, "*system case row"]:
+    return np.concatenate([kernel.function(away), np.ones_like(inputs[..., :1]), inputs], axis=-1)
+
+
+def system_matrix(
+    kernel: Kernel, nodes: Float[np.ndarray, "*system run parameter"]
+) -> Float[np.ndarray, "*system row row"]:
+    """A, with kernel and polynomial at the nodes; row: run, then the terms of the polynomial."""
+    n_runs, size = nodes.shape[-2], sum(nodes.shape[-2:]) + 1
+    matrix = np.zeros((*nodes.shape[:-2], size, size))
+    matrix[..., :n_runs, :] = terms(kernel, nodes, nodes)
+    matrix[..., n_runs:, :n_runs] = matrix[..., :n_runs, n_runs:].swapaxes(-1, -2)
+    return matrix
 
 
 def inverse_system(kernel: Kernel, nodes: Nodes) -> Float[np.ndarray, "row row"]:
-    """Inverse of A, with kernel and polynomial at the nodes; row: run, then the terms of the polynomial."""
-    n_runs, size = len(nodes), len(nodes) + nodes.shape[1] + 1
-    system = np.zeros((size, size))
-    system[:n_runs] = terms(kernel, nodes, nodes)
-    system[n_runs:, :n_runs] = system[:n_runs, n_runs:].T
-    return np.linalg.pinv(system, hermitian=True) if is_flat(nodes) else np.linalg.inv(system)
+    """Inverse of A."""
+    matrix = system_matrix(kernel, nodes)
+    return np.linalg.pinv(matrix, hermitian=True) if is_flat(nodes) else np.linalg.inv(matrix)
 
 
-def weights_and_powers(
-    kernel: Kernel,
-    inputs: Float[np.ndarray, "system case parameter"],
-    nodes: Float[np.ndarray, "system run parameter"],
-    inverse: Float[np.ndarray, "system row row"],
-) -> tuple[Float[np.ndarray, "system case run"], Float[np.ndarray, "system case"]]:
-    """What the runs count for at conditions, and the power function there, in several systems at once."""
-    at = np.concatenate([kernel.function(distances(inputs, nodes)), np.ones_like(inputs[..., :1]), inputs], axis=-1)
-    solved = at @ inverse
-    powers = np.sqrt(np.maximum(kernel.at_zero - np.einsum("sci,sci->sc", solved, at), 0.0))
-    return solved[..., : nodes.shape[1]], powers
+@dataclass(frozen=True)
+class System:
+    """A and its inverse, of the nodes of one interpolation, or of several with as many nodes."""
 
+    kernel: Kernel
+    nodes: Float[np.ndarray, "*system run parameter"]
+    matrix: Float[np.ndarray, "*system row row"]
+    inverse: Float[np.ndarray, "*system row row"]
 
-def power_function(
-    kernel: Kernel, inputs: Float[np.ndarray, "case parameter"], nodes: Nodes, inverse: Float[np.ndarray, "row row"]
-) -> Float[np.ndarray, " case"]:
-    """p(x), with p^2 = phi(0) - t A^-1 t and t the kernel and the polynomial at x."""
-    at = terms(kernel, inputs, nodes)
-    # Zero at the runs but for rounding, which may have either sign.
-    return np.sqrt(np.maximum(kernel.at_zero - np.einsum("ci,ij,cj->c", at, inverse, at), 0.0))
+    @classmethod
+    def of(
+        cls,
+        kernel: Kernel,
+        nodes: Float[np.ndarray, "*system run parameter"],
+        inverse: Float[np.ndarray, "*system row row"],
+    ) -> Self:
+        return cls(kernel, nodes, system_matrix(kernel, nodes), inverse)
+
+    def weights_and_powers(
+        self, inputs: Float[np.ndarray, "*system case parameter"]
+    ) -> tuple[Float[np.ndarray, "*system case run"], Float[np.ndarray, "*system case"]]:
+        """What the runs count for at conditions, and the power function there.
+
+        With t the kernel and the polynomial at x, the solution s = A^-1 t has the weights w, and the power function
+        p^2 = phi(0) - t s (Fasshauer 2007, ch. 14) is, near a run, a small difference of large numbers.
+        So only what changes from the nearest run j is solved for, d = t - A_j and u = A^-1 d, which are small near it:
+
+            w = e_j + u,    p^2 = 2 (phi(0) - phi(|x - x_j|)) - u (2 d - A u)
+
+        In place of u d, u (2 d - A u) is stationary at u = A^-1 d: an error of u counts by its square.
+        """
+        away = distances(inputs, self.nodes)
+        nearest = away.argmin(axis=-1)[..., None]
+        at = _terms(self.kernel, away, inputs)
+        change = at - np.take_along_axis(self.matrix, nearest, axis=-2)
+        moved = change @ self.inverse
+        missing = 2.0 * (self.kernel.at_zero - np.take_along_axis(at, nearest, axis=-1)[..., 0])
+        squares = missing - np.einsum("...i,...i->...", moved, 2.0 * change - moved @ self.matrix)
+        weights = moved[..., : self.nodes.shape[-2]]
+        np.put_along_axis(weights, nearest, np.take_along_axis(weights, nearest, axis=-1) + 1.0, axis=-1)
+        # Zero at the runs but for rounding, which may have either sign.
+        return weights, np.sqrt(np.maximum(squares, 0.0))
 
 
 def nearby(

@@ -66,6 +66,7 @@ class Program {
       case "between": return Float64Array.from(y, (at) => tapped(x, at));
       case "read": return table(x[0], y, { shape: [y.length, 1], data: array("values").data });
       case "lattice": return lattice(x, array("ranges").data, array("values"));
+      case "interpolant": return this.interpolant(step, index).at(x);
       case "process": return this.process(step, index, x);
       default: return elementwise(step.op, x, y, Float64Array);
     }
@@ -126,6 +127,12 @@ class Program {
     return broughtBack(at ? alongLines(frame, way, stations) : frame, way, shape[1]);
   }
 
+  interpolant({ arrays, settings }, index) {
+    if (!this.prepared.has(index))
+      this.prepared.set(index, new Interpolant(this.payload.array(arrays.nodes), this.payload.array(arrays.inverse), settings.kernel));
+    return this.prepared.get(index);
+  }
+
   process(step, index, x) {
     if (!this.prepared.has(index)) {
       const [nodes, targets, logarithms] = ["nodes", "targets", "logarithms"].map((k) => this.payload.array(step.arrays[k]));
@@ -139,6 +146,47 @@ class Program {
     const processes = this.prepared.get(index);
     const found = new Float64Array(2 * processes.length);
     processes.forEach((process, mode) => { [found[mode], found[processes.length + mode]] = process.at(x); });
+    return found;
+  }
+}
+
+// Kernels by their names, of the distance (sureflow.models.kernels).
+const KERNELS = {
+  "cubic": (r) => r * r * r,
+  "thin-plate": (r) => (r > 0 ? r * r * Math.log(r) : 0),
+  "matern": (r) => (1 + Math.sqrt(5) * r + 5 * r * r / 3) * Math.exp(-Math.sqrt(5) * r),
+};
+
+// Weights of runs and the power function, from what changes on the way from the nearest run (sureflow.models.kernels.System).
+class Interpolant {
+  constructor(nodes, inverse, kernel) {
+    const [n, width] = nodes.shape, size = n + width + 1;
+    Object.assign(this, { n, size, nodes, kernel: KERNELS[kernel], inverse, matrix: { shape: [size, size], data: new Float64Array(size * size) } });
+    const { data } = this.matrix;
+    for (let i = 0; i < n; i++) {
+      data.set(this.terms(nodes.data.subarray(i * width, (i + 1) * width)).terms, i * size);
+      for (let j = n; j < size; j++) data[j * size + i] = data[i * size + j];
+    }
+  }
+
+  // The kernel about the nodes, then 1 and the inputs; and which node is nearest.
+  terms(x) {
+    const away = distances(x, this.nodes), terms = new Float64Array(this.size);
+    let nearest = 0;
+    away.forEach((r, i) => { terms[i] = this.kernel(r); if (r < away[nearest]) nearest = i; });
+    terms[this.n] = 1;
+    terms.set(x, this.n + 1);
+    return { terms, nearest };
+  }
+
+  at(x) {
+    const { n, size, matrix, inverse } = this, { terms, nearest } = this.terms(x);
+    const change = terms.map((value, i) => value - matrix.data[nearest * size + i]), moved = times(change, inverse), back = times(moved, matrix);
+    let square = 2 * (this.kernel(0) - terms[nearest]);
+    for (let i = 0; i < size; i++) square -= moved[i] * (2 * change[i] - back[i]);
+    const found = moved.slice(0, n + 1);
+    found[nearest] += 1;
+    found[n] = Math.sqrt(Math.max(square, 0));
     return found;
   }
 }
