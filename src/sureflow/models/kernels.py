@@ -110,7 +110,7 @@ class System:
     kernel: Kernel
     nodes: Float[np.ndarray, "*system run parameter"]
     matrix: Float[np.ndarray, "*system row row"]
-    inverse: Float[np.ndarray, "*system row row"]
+    inverse: Float[np.ndarray, "*system solved solved"]  # of a file, perhaps, where its size may be wrong
 
     @classmethod
     def of(
