@@ -74,7 +74,7 @@ def page_times(url: str) -> tuple[float, float, list[float], list[float]]:
         browser.get(url)
         WebDriverWait(browser, 60, 0.05).until(lambda b: b.execute_script(MARK, "complete"))
         first, complete = (browser.execute_script(MARK, name) for name in ("first-picture", "complete"))
-        WebDriverWait(browser, 60, 0.05).until(lambda b: b.execute_script("return explorer.mapped.done"))
+        WebDriverWait(browser, 60, 0.05).until(lambda b: b.execute_script("return explorer.map.values.done"))
         return first, complete, browser.execute_async_script(STEPS), browser.execute_async_script(FRAMES)
 
 

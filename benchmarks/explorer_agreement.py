@@ -4,7 +4,8 @@
 
 Of the conditions, drawn at random, half lie between the runs, and half anywhere that the sliders go. Differences of means are
 shares of the range of a field, at the worst point of all; those of bars are shares of the bar at the point, or of a hundredth of
-the largest bar of the field where the bar is smaller than that; those of quantities and of their bars are shares of themselves.
+the largest bar of the field where the bar is smaller than that; those of quantities are shares of themselves, and those of their
+bars shares of the bar, or of a hundredth of the quantity where the bar is smaller than that.
 """
 
 import argparse
@@ -16,12 +17,12 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 import sureflow as sf
 from explorer import driver
+from sureflow.explore.agreement import checked_conditions
 from sureflow.explore.description import slider_ranges
-from sureflow.explore.explorer import checked_conditions
-from sureflow.surrogate.both_ways import both_ways
+from sureflow.surrogate.both_ways import better_values, both_ways
 from sureflow.surrogate.model import Surrogate
 
-LEAST_BAR = 0.01  # of the largest bar of a field
+LEAST_BAR = 0.01  # of the largest bar of a field, or of a quantity
 AT_ONCE = 5
 ASKED = """
 const [conditions, fields] = arguments;
@@ -56,13 +57,12 @@ def _differences(surrogate: Surrogate, at: np.ndarray, found: list[dict]) -> dic
     size = np.maximum(std, LEAST_BAR * std.max(axis=2, keepdims=True))
     worst = {"mean": off.max(), "bars": (np.abs(np.array([one["std"] for one in found]) - std) / size).max()}
     if found[0]["quantities"]:
-        values, bars, _ = both_ways(surrogate, at, answer)
         shown = np.array([one["quantities"] for one in found], float)
-        pairs = (("quantities", values, 0), ("their bars", bars, 1))
-        for name, wanted, column in pairs:
-            if wanted is not None:
-                wanted = wanted[:, : shown.shape[1]]
-                worst[name] = np.nanmax(np.abs(shown[:, :, column] / wanted - 1.0))
+        both = better_values(surrogate, both_ways(surrogate, at, answer))
+        values, bars = (one[:, : shown.shape[1]] for one in both)
+        worst["quantities"] = np.nanmax(np.abs(shown[:, :, 0] / values - 1.0))
+        size = np.maximum(bars, LEAST_BAR * np.abs(values))
+        worst["their bars"] = np.nanmax(np.abs(shown[:, :, 1] - bars) / size)
     return {name: float(value) for name, value in worst.items()}
 
 

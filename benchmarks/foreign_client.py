@@ -1,6 +1,6 @@
 """A client of another library against a running service: NVIDIA's tritonclient, which knows nothing of sureflow.
 
-    pip install 'tritonclient[http]'             # in any environment; sureflow need not be there
+    pip install 'tritonclient[http]'             # in an environment of its own; sureflow need not be there
     sureflow serve model/ & python benchmarks/foreign_client.py [127.0.0.1:8000]
 
 Asks for the middle of the trained ranges of every model, with tensors in JSON and in binary form, and compares the answers with

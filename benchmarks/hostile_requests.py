@@ -4,7 +4,8 @@
 
 Every request is drawn at random from a few families: numbers that are none, too many conditions and points, deep and broken
 JSON, wrong types, binary tensors that lie about their size, names that are paths, wrong tokens, headers that are too large,
-bodies that come slowly or never. Answers are counted by family and status; at the end the service must still predict.
+bodies that come slowly or never, headers that never end. Answers are counted by family and status; what is no request must be
+closed by the service in time. At the end the service must still predict.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 HOST, PORT, TOKEN = "127.0.0.1", 8973, secrets.token_hex(16)
+CLOSED_WITHIN = 15.0  # seconds, of a connection without a complete header
 SECRET = f"not for outsiders {secrets.token_hex(8)}"
 NUMBERS = [
     "nan",
@@ -171,8 +173,15 @@ def slow(draw: random.Random) -> Request:
     )
 
 
+def unfinished(draw: random.Random) -> Request:
+    """A header that never ends, or none at all, before any token."""
+    whole = http("GET", draw.choice(ROUTES))
+    return whole[: draw.choice([0, 1, 20, len(whole) - 2])], 0
+
+
 FAMILIES: dict[Callable[[random.Random], Request], float] = {
     query: 0.2, typed: 0.2, huge: 0.02, tensors: 0.2, paths: 0.12, tokens: 0.1, headers: 0.08, garbage: 0.07, slow: 0.01,
+    unfinished: 0.003,
 }  # fmt: skip
 
 
@@ -260,10 +269,13 @@ def attacked(server: subprocess.Popen, count: int, draw: random.Random) -> tuple
         (family,) = draw.choices(list(FAMILIES), list(FAMILIES.values()))
         request, wait = family(draw)
         patience = 2.0 if wait or family in (headers, garbage) else 60.0
+        began = time.monotonic()
         answer = answer_to(request, wait, patience)
         counts[family.__name__, answer[9:12].decode("ascii", "replace") if answer.startswith(b"HTTP/") else "none"] += 1
         if found := wrong_with(answer):
             bad.append(f"{family.__name__} {request[:200]!r}: {found}")
+        if family is unfinished and time.monotonic() - began > CLOSED_WITHIN:
+            bad.append(f"{family.__name__} {request[:200]!r}: the connection stays open")
         if server.poll() is not None:
             bad.append(f"{family.__name__} {request[:200]!r}: the service ended")
             break

@@ -35,8 +35,8 @@ def take(browser: webdriver.Chrome, page: Path, path: Path) -> None:
     browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
     browser.get("about:blank")
     browser.get(f"{page.as_uri()}#{state}")
-    WebDriverWait(browser, 120, 0.1).until(lambda b: b.execute_script("return window.explorer?.mapped?.done"))
-    browser.execute_script("explorer.readAt(0.25, 0.27); explorer.drawOverlay()")
+    WebDriverWait(browser, 120, 0.1).until(lambda b: b.execute_script("return window.explorer?.map?.values?.done"))
+    browser.execute_script("explorer.stage.readAt(0.25, 0.27); explorer.stage.drawOverlay()")
     size = browser.execute_script("return [document.body.scrollWidth, document.body.scrollHeight]")
     clip = {"x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1}
     shot = browser.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True})

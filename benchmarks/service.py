@@ -7,7 +7,8 @@ as float32 numbers; after an answer it waits for `--pause` seconds on average, a
 of the clients, side by side with single requests of the same kind to the same server, one after the other.
 With `--pause 0` clients ask without rest, which shows the highest throughput. `--restart` kills the server in the middle and
 starts it again; clients try again until they are answered. `--batching` compares the throughput of clients without rest with
-that of a server that computes one condition at a time.
+that of a server that computes one condition at a time, and the time of the processor that each takes for a condition: that of
+the server as a whole, with what it takes to answer.
 """
 
 import argparse
@@ -154,23 +155,31 @@ async def compare_batching(options: argparse.Namespace) -> None:
     ranges, path = asked(options.model)
     print("| what | requests | rate | p50 | p99 | wrong | retries | |\n|---|---:|---:|---:|---:|---:|---:|---|")
     rates: dict[int, list[float]] = {1: [], options.batch: []}
+    costs: dict[int, list[float]] = {1: [], options.batch: []}
     for turn in range(options.turns):
-        for batch, found in rates.items():
+        for batch in rates:
             server = start(options.model, batch)
             try:
                 await ready()
                 await crowd([Client(path, ranges, turn)], 3.0, 0.0)
                 clients = [Client(path, ranges, 1000 * (turn + 1) + k) for k in range(options.clients)]
-                began = time.perf_counter()
+                began, used = time.perf_counter(), processor_seconds(server.pid)
                 await crowd(clients, options.seconds, 0.0)
-                seconds = time.perf_counter() - began
+                seconds, used = time.perf_counter() - began, processor_seconds(server.pid) - used
             finally:
                 server.terminate()
                 server.wait()
-            row(f"batches of up to {batch}", clients, seconds)
-            found.append(sum(len(client.times) for client in clients) / seconds)
-    gain = statistics.median(rates[options.batch]) / statistics.median(rates[1])
-    print(f"\nbatches answer {gain:.1f} times as many requests as one condition at a time", flush=True)
+            count = sum(len(client.times) for client in clients)
+            cost = 1e3 * used / count
+            row(f"batches of up to {batch}", clients, seconds, f"{cost:.2f} ms of the processor a condition")
+            rates[batch].append(count / seconds)
+            costs[batch].append(cost)
+    (one, batched), (cost, cost_batched) = (map(statistics.median, found.values()) for found in (rates, costs))
+    print(
+        f"\nbatches answer {batched / one:.1f} times as many requests as one condition at a time, and take "
+        f"{cost_batched:.2f} instead of {cost:.2f} ms of the processor a condition ({cost_batched / cost:.2f} of it)",
+        flush=True,
+    )
 
 
 def asked(folder: str) -> tuple[list[tuple[str, float, float]], str]:

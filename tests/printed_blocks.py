@@ -87,8 +87,9 @@ class Block(NamedTuple):
 
     @property
     def commands(self) -> list[str]:
-        """Lines of a shell without their remarks."""
-        lines = (line.partition("  #")[0].partition(" # ")[0].strip() for line in self.text.split("\n"))
+        """Lines of a shell without their remarks; one that ends in a backslash goes on in the next."""
+        text = self.text.replace("\\\n", " ")
+        lines = (line.partition("  #")[0].partition(" # ")[0].strip() for line in text.split("\n"))
         return [line for line in lines if line and not line.startswith("#")]
 
 

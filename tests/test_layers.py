@@ -14,7 +14,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 
 # First to last. Neighbors in one layer do not know each other; the longest matching name decides.
 LAYERS = [
-    {"errors", "files", "scratch", "distances", "pytrees"},
+    {"errors", "files", "scratch", "distances", "pytrees", "remembered", "wording"},
     {"validation", "tensorfile", "failures"},
     {"registry", "predictive"},
     {"runtime"},

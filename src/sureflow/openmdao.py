@@ -15,7 +15,9 @@ precision = jax.config.jax_enable_x64  # type: ignore[attr-defined]
 try:
     import openmdao.api as om
 except ImportError as error:
-    raise SureflowError("OpenMDAO is not installed: pip install 'sureflow[openmdao]'") from error
+    raise SureflowError(
+        "OpenMDAO is not installed: pip install 'sureflow[openmdao]' (in a clone, -e '.[openmdao]')"
+    ) from error
 finally:
     jax.config.update("jax_enable_x64", precision)  # which OpenMDAO changes, and networks are not made for
 

@@ -1,11 +1,14 @@
 import numpy as np
 import pytest
+import xarray as xr
+from typer.testing import CliRunner
 
 import synthetic
 from campaigns import Inline, crew, fake_solver, tiny
 from sureflow import open_runs
 from sureflow.campaign.predicted import NoStart, PredictedStarts
 from sureflow.campaign.run import Options, run_campaign, run_levels, solve_case
+from sureflow.cli import app
 from sureflow.data.run_store import RunStore
 from sureflow.errors import SureflowError
 from sureflow.flow.solve import solve_flow
@@ -85,3 +88,17 @@ def test_all_levels_of_a_campaign_are_merged_from_the_mesh_of_the_models_runs(st
 def test_models_of_other_runs_are_refused():
     with pytest.raises(SureflowError, match="was not trained on runs of a campaign"):
         PredictedStarts.of(fit(synthetic.runs(), "interpolation", calibrate=False))
+
+
+def test_the_command_starts_from_a_model_with_the_mesh_of_its_runs(starts, tmp_path):
+    starts.surrogate.save(tmp_path / "model")
+    asked = ["solve", "--mach", "20", "--altitude", "40", "--start-from", str(tmp_path / "model")]
+    found = CliRunner().invoke(app, [*asked, "-o", str(tmp_path / "flow")])
+    assert found.exit_code == 0, found.output
+    with xr.open_dataset(tmp_path / "flow" / "fields.nc", engine="h5netcdf") as fields:
+        assert [*fields["T"].shape] == NARROW["cells"]
+    refused = CliRunner().invoke(app, [*asked, "--wall", "slip"])
+    assert (refused.exit_code, str(refused.exception)) == (
+        1,
+        "--wall and --start-from exclude each other: the run has the mesh and the wall of the model's runs",
+    )

@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 from functools import cache
+from itertools import product
+
+import numpy as np
 
 import kinds_of_runs
 import layers
@@ -63,3 +66,21 @@ def of_kind(kind: str) -> Surrogate:
 def network() -> Surrogate:
     """A small ensemble, which the page must tabulate."""
     return sf.fit(synthetic.runs(), PAIR, calibrate=False)
+
+
+@cache
+def block_volume() -> Surrogate:
+    """A calibrated interpolation in the cells of a structured block in three dimensions, longer than neighbors reach."""
+    shape, at = (12, 4, 5), np.array(list(product(np.linspace(0.0, 2.0, 5), np.linspace(0.3, 0.6, 4))))
+    places = [np.arange(size + 1) / size for size in shape], [(np.arange(size) + 0.5) / size for size in shape]
+    corners, middles = (np.stack(np.meshgrid(*one, indexing="ij"), axis=-1).reshape(-1, 3) for one in places)
+    z, y, x = middles.T
+    angle, thickness = at.T[:, :, None]
+    pulse = np.exp(-((x - 0.3 * angle) ** 2 + (y - 0.4) ** 2 + (z - 0.2 * angle) ** 2) / thickness**2)
+    fields = {"p": 1e5 * (1 + pulse), "T": 300.0 + 50.0 * np.sin(3.0 * angle + 2.0 * x) * thickness}
+    parameters = {"angle": at[:, 0], "thickness": at[:, 1]}
+    mesh = {"shape": shape, "nodes": corners}
+    runs = sf.Runs.from_arrays(parameters, middles, fields, {"p": "Pa", "T": "K"}, axes=("z", "y", "x"), **mesh)
+    surrogate = sf.fit(runs, "interpolation")
+    assert any(surrogate.calibration.fields.spread)  # so that bars depend on those of neighbors
+    return surrogate

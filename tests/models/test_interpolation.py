@@ -96,6 +96,8 @@ def test_groups_left_out_are_those_of_refits(small, kernel, monkeypatch):
         monkeypatch.setattr(scratch, "IN_MEMORY", 100)
         monkeypatch.setattr(scratch, "BLOCK", 8 * 4 * 15 * 7)
     found = model.leave_out([np.array(group) for group in GROUPS])
+    means = model.leave_out_mean([np.array(group) for group in GROUPS])
+    np.testing.assert_allclose(means, found.predictive.mean, atol=1e-6 if small else 1e-10)
     start = 0
     for group in GROUPS:
         rows, others = slice(start, start := start + len(group)), np.setdiff1d(np.arange(15), group)
@@ -116,6 +118,8 @@ def test_a_group_that_the_polynomial_needs_is_left_out_all_the_same():
     model = InterpolationSettings().fit(View(inputs, fields, X[:, None], ("p",)))
     refit = InterpolationSettings().fit(View(np.column_stack([along, 0 * along])[3:], fields[3:], X[:, None], ("p",)))
     found = model.leave_out([np.arange(3), np.array([6])])
+    means = model.leave_out_mean([np.arange(3), np.array([6])])
+    np.testing.assert_allclose(means, found.predictive.mean, atol=1e-9)
     assert np.isfinite(found.predictive.mean).all()
     assert np.isfinite(found.predictive.std).all()
     # At a run on the line, what the others on it say.

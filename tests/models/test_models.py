@@ -326,6 +326,8 @@ def test_runs_are_left_out_where_the_model_says_so(name):
     assert found.predictive.mean.shape == (4, *given.fields.shape[1:])
     assert found.predictive.std.shape == (4, *given.fields.shape[1:])
     assert found.novelty.shape == (4,)
+    means = fitted.leave_out_mean([np.array([3]), np.array([7, 2, 11])])
+    np.testing.assert_allclose(means, found.predictive.mean, atol=1e-9 * given.fields.std())
     # Left out together, runs are newer and no better predicted than alone.
     alone = fitted.leave_out([np.array([7]), np.array([2]), np.array([11])])
     assert (found.novelty[1:] > 0.999 * alone.novelty).all()

@@ -30,6 +30,14 @@ def test_normal_shock(mach, pressure, density, temperature, pitot):
     assert pitot_ratio(mach) == pytest.approx(pitot, rel=5e-6)
 
 
+def test_below_mach_1_there_is_no_shock():
+    """The stagnation pressure is that of isentropic flow (NACA report 1135: p / p0 = 0.8430 at Mach 0.5), without a jump."""
+    assert normal_shock(0.5) == (1.0, 1.0, 1.0)
+    assert pitot_ratio(0.5) == pytest.approx(1 / 0.8430, rel=1e-4)
+    assert pitot_ratio(1.0 - 1e-9) == pytest.approx(pitot_ratio(1.0), rel=1e-8)
+    assert [pitot_ratio(mach) for mach in (1e-3, 1e-30, 1e-200)] == pytest.approx([1.0, 1.0, 1.0], rel=1e-5)
+
+
 # W/m2 for a nose of 0.1524 m at 1500 K, Pr 0.71.
 @pytest.mark.parametrize(("mach", "altitude", "flux"), [(10, 30, 1.122e6), (25, 46, 1.019e7), (30, 60, 6.82e6)])
 def test_fay_riddell(mach, altitude, flux):

@@ -109,6 +109,7 @@ def test_names_are_written_as_people_do():
         "altitude (km)",
     ]
     assert parameter_label("wall_temperature", "K") == "wall temperature (K)"
+    assert parameter_label("half_angle_deg", "deg") == "half angle (deg)"
     assert (symbol("u1"), symbol("T"), symbol("k_t"), symbol("a$b$")) == ("$u_1$", "$T$", "k_t", r"a\$b\$")
 
 

@@ -46,7 +46,7 @@ def test_a_predicted_flow_is_labeled_as_a_computed_one():
     np.testing.assert_allclose(shown.max(), 1e-3 * fields["T"].max())
     assert figure.get_suptitle() == "Mach 25 at 46 km: inside the training domain"
     body = flight.assign_coords(nose_radius_m=((), 0.2, {"units": "m"}))
-    assert plot(body).get_suptitle().startswith("mach 25, altitude 46 km, nose radius 0.2 m:")
+    assert plot(body).get_suptitle().startswith("Mach 25, altitude 46 km, nose radius 0.2 m:")
 
 
 def test_one_field_can_be_chosen():

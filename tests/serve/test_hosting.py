@@ -3,8 +3,13 @@ import gc
 import socket
 import sys
 
+import uvicorn
+
+from explore.trained import trained
 from sureflow.serve.guard import LOG
-from sureflow.serve.hosting import listening, quick_answers, written_log
+from sureflow.serve.hosting import host_models, listening, quick_answers, written_log
+from sureflow.serve.prompt_requests import PromptRequests
+from sureflow.serve.served_model import Limits
 
 
 def test_the_settings_of_the_process_are_restored():
@@ -15,6 +20,14 @@ def test_the_settings_of_the_process_are_restored():
     with written_log(), quick_answers():
         assert all(one != other for one, other in zip(settings(), before, strict=True))
     assert settings() == before
+
+
+def test_the_service_waits_for_no_unfinished_request(monkeypatch):
+    configs = []
+    monkeypatch.setattr(uvicorn.Server, "run", lambda server, sockets: configs.append(server.config))
+    with listening("127.0.0.1", 0) as bound:
+        host_models({"shock": trained("interpolation")}, bound, token=None, limits=Limits())
+    assert [config.http for config in configs] == [PromptRequests]
 
 
 def test_answers_are_sent_at_once():

@@ -1,6 +1,5 @@
 """The service, asked in this process."""
 
-import asyncio
 import http.client
 import io
 import signal
@@ -17,18 +16,14 @@ import numpy as np
 import orjson
 import pytest
 import xarray
-from starlette.testclient import TestClient
 
 import mesh_pairs
 import sureflow as sf
 import synthetic
 from explore.trained import of_kind, trained
-from sureflow.errors import SureflowError
-from sureflow.serve.gathering import Gathering, Result
+from serve.local_client import local_client
 from sureflow.serve.served_model import Limits
-from sureflow.serve.service import create_app
 from sureflow.surrogate.mesh_bars import with_mesh_error
-from sureflow.uq.domain import Trust, Verdict
 
 CONDITION = {"mach": 21.0, "altitude_km": 43.0}
 TOKEN = "a token of some length"
@@ -36,7 +31,7 @@ TOKEN = "a token of some length"
 
 @pytest.fixture(scope="module")
 def client():
-    with TestClient(create_app({"shock": trained("interpolation")})) as client:
+    with local_client({"shock": trained("interpolation")}) as client:
         yield client
 
 
@@ -53,6 +48,15 @@ def test_plain_prediction(client, wanted):
     assert np.allclose(answer["fields"]["T"]["std"], wanted["T_std"].values.ravel(), rtol=1e-6)
     drag = trained("interpolation").quantities(**CONDITION)
     assert answer["quantities"]["stand_off"]["std"] == pytest.approx(drag["stand_off_std"].item())
+
+
+def test_both_values_of_a_quantity_are_told(client):
+    told = client.get("/v1/predict", params=CONDITION).json()["quantities"]["stagnation_pressure"]
+    own = trained("interpolation").quantities(**CONDITION)
+    assert told["value"] == pytest.approx(own["stagnation_pressure"].item())
+    assert told["learned"]["value"] == pytest.approx(own["stagnation_pressure_gp"].item())
+    assert told["learned"]["std"] == pytest.approx(own["stagnation_pressure_gp_std"].item())
+    assert told["better"] == {"field": "field", "gp": "learned"}[own["stagnation_pressure_gp"].attrs["better"]]
 
 
 def test_binary_numbers(client, wanted):
@@ -75,7 +79,7 @@ def test_a_field_is_not_taken_for_a_part_of_another():
     x, angle = np.linspace(0, 1, 20)[:, None], np.linspace(0, 4, 15)
     fields = {"u": [np.sin(a + x[:, 0]) for a in angle], "u_x": [np.cos(a + x[:, 0]) for a in angle]}
     model = sf.fit(sf.Runs.from_arrays({"angle": angle}, x, fields), "interpolation", calibrate=False)
-    with TestClient(create_app({"wave": model})) as client:
+    with local_client({"wave": model}) as client:
         answer = client.get("/v1/predict", params={"angle": 2.1, "fields": "u_x", "format": "netcdf"})
     with xarray.open_dataset(io.BytesIO(answer.content), engine="h5netcdf") as found:
         assert {"u_x", "u_x_std"} <= set(found.data_vars)
@@ -86,7 +90,7 @@ def test_bars_of_quantities_hold_the_error_of_the_mesh():
     pairs = synthetic.grid()[::2]
     coarse = mesh_pairs.runs(mesh_pairs.COARSE)
     model = with_mesh_error(sf.fit(coarse, "interpolation"), coarse, mesh_pairs.runs(mesh_pairs.FINE, pairs))
-    with TestClient(create_app({"shock": model})) as client:
+    with local_client({"shock": model}) as client:
         told = client.get("/v1/predict", params=CONDITION).json()["quantities"]["stand_off"]
     own = model.quantities(**CONDITION)
     assert told["std"] == pytest.approx(own["stand_off_std"].item())
@@ -95,13 +99,6 @@ def test_bars_of_quantities_hold_the_error_of_the_mesh():
 
 def test_vtk(client):
     assert b"<VTKFile" in client.get("/v1/predict", params={**CONDITION, "format": "vtk"}).content[:200]
-
-
-def test_points(client):
-    body = {"parameters": {"mach": [20.0, 21.0], "altitude_km": 40.0}, "points": [[-0.5, 0.3], [-0.4, 0.5]]}
-    found = client.post("/v1/predict", json=body).json()["fields"]
-    wanted = trained("interpolation").predict(mach=[20.0, 21.0], altitude_km=40.0, points=body["points"])
-    assert np.allclose(found["T"], wanted["T"].values)
 
 
 def test_open_inference_protocol(client, wanted):
@@ -159,8 +156,7 @@ def test_lengths_that_are_none(client, length):
 
 
 def test_limits():
-    app = create_app({"shock": trained("interpolation")}, limits=Limits(body_bytes=2000, conditions=3))
-    with TestClient(app) as client:
+    with local_client({"shock": trained("interpolation")}, limits=Limits(body_bytes=2000, conditions=3)) as client:
         assert client.post("/v1/predict", content=b" " * 2001).status_code == 413
         many = client.post("/v1/predict", json={"parameters": {"mach": [20.0] * 4, "altitude_km": 40.0}})
         assert many.status_code == 422
@@ -168,7 +164,7 @@ def test_limits():
 
 
 def test_token():
-    with TestClient(create_app({"shock": trained("interpolation")}, token=TOKEN)) as client:
+    with local_client({"shock": trained("interpolation")}, token=TOKEN) as client:
         assert client.get("/v2/health/live").status_code == 200
         for wrong in ({}, {"authorization": "Bearer wrong"}, {"authorization": "Basic ?"}, {"authorization": TOKEN}):
             assert client.get("/v1/models", headers=wrong).status_code == 401
@@ -206,30 +202,11 @@ def test_the_description_of_the_routes_is_whole(client):
 
 
 def test_a_mesh_that_moves():
-    with TestClient(create_app({"moving": of_kind("moving")})) as client:
+    with local_client({"moving": of_kind("moving")}) as client:
         at = {"angle": 1.1, "thickness": 0.5, "format": "binary"}
         body = client.get("/v1/predict", params=at).content
         names = [one["name"] for one in orjson.loads(body[4 : 4 + struct.unpack("<I", body[:4])[0]])["arrays"]]
         assert names[-2:] == ["node_x", "node_y"]
-
-
-def test_a_condition_that_fails_does_not_spoil_the_others_of_its_batch():
-    async def ask():
-        def compute(conditions):
-            if (conditions < 0).any():
-                raise SureflowError("below zero")
-            return [Result({}, Verdict(Trust.INSIDE, 0.0)) for _ in conditions]
-
-        gathering = Gathering(compute, most=8, kept_bytes=1000)
-        found = await asyncio.gather(
-            *(gathering.results(np.array([[value]])) for value in (1.0, -1.0, 2.0)), return_exceptions=True
-        )
-        gathering.close()
-        return found
-
-    good, bad, other = asyncio.run(ask())
-    assert len(good) == len(other) == 1
-    assert str(bad) == "below zero"
 
 
 def test_metrics(client):
@@ -237,6 +214,8 @@ def test_metrics(client):
     text = client.get("/metrics").text
     assert 'sureflow_requests_total{route="/v1/models",status="200"}' in text
     assert "sureflow_request_seconds_count" in text
+    types = [line for line in text.splitlines() if line.startswith("# TYPE")]
+    assert len(types) == len(set(types))  # however many models there are
 
 
 @pytest.fixture

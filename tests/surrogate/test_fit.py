@@ -150,6 +150,15 @@ def test_a_model_that_needs_a_structured_mesh_says_so(monkeypatch):
     assert MODELS["interpolation"] is InterpolationSettings
 
 
+@pytest.mark.parametrize("model", [None, "interpolation"])
+def test_repeated_conditions_are_refused_before_models_are_compared(model):
+    across, x = np.random.default_rng(0).uniform(size=(12, 2)), np.linspace(0, 1, 20)[:, None]
+    across[1] = across[0]
+    fields = 300.0 + across[:, :1] + across[:, 1:] * x[:, 0]
+    with pytest.raises(SureflowError, match="1 of 12 runs repeat the condition of another"):
+        fit(Runs.from_arrays({"a": across[:, 0], "b": across[:, 1]}, x, {"p": fields}), model)
+
+
 def test_examples_in_docstrings_run():
     found = doctest.testmod(fitting)
     assert found.attempted

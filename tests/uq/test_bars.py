@@ -232,7 +232,7 @@ def test_quantities_are_calibrated_with_the_same_runs_and_sides():
     inside = replace(inside, quantity_error=0.01 * inside.novelty[:, None] * rng.normal(size=(60, 3)))
     beyond = replace(beyond, quantity_error=0.2 * beyond.novelty[:, None] * rng.normal(size=(40, 3)))
     found = fit_calibrations(inside, iter([(ABOVE, beyond)]), itself, exact=False)
-    assert found.fields.facts() == fit_calibration(inside, [(ABOVE, beyond)], exact=False).facts()
+    assert found.fields.facts() == fit_calibration(inside, [(ABOVE, beyond)], itself, exact=False).facts()
     quantities = found.quantities
     assert isinstance(quantities, Calibration)
     assert quantities.scale.shape == (3, 1)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from sureflow.uq.domain import TrainingDomain, Trust, most_usual
+from sureflow.uq.folds import side_folds
 
 NAMES = ("mach", "altitude_km")
 BOX = TrainingDomain(NAMES, np.array([[10.0, 20.0], [10.0, 60.0], [30.0, 20.0], [30.0, 60.0]]))
@@ -40,6 +41,26 @@ def test_the_verdict_says_what_is_extrapolated_how_far_and_which_run_is_nearest(
         "extrapolated: mach=35 is outside 10..30 by 25% of the range of the runs; the nearest run is at mach=30, "
         "altitude_km=20, 25% of the range of mach away"
     )
+
+
+def test_distances_of_a_logarithmic_parameter_are_those_of_its_logarithm():
+    runs = np.array([[0.01, 5.0], [1.0, 7.0], [100.0, 5.0], [0.01, 9.0], [100.0, 9.0]])
+    domain = TrainingDomain(("p", "angle"), runs, logarithmic=frozenset(["p"]))
+    np.testing.assert_allclose(
+        domain.beyond(np.array([[1e-3, 7.0], [1e3, 10.0]])), [[0.25, 0, 0, 0], [0, 0.25, 0, 0.25]]
+    )
+    assert judge(domain, 0.02, 6.0).trust == Trust.INSIDE
+    assert str(judge(domain, 1e-3, 5.0)) == (
+        "extrapolated: p=0.001 is outside 0.01..100 by 25% of the range of the runs; the nearest run is at p=0.01, angle=5, "
+        "25% of the range of p away"
+    )
+    assert [judge(domain, value, 7.0).trust for value in (3e-5, 1e-20, 3e4)] == [Trust.REFUSED] * 3
+    for value in (0.0, -1.0):
+        assert judge(domain, value, 7.0).reason == f"p={value:g} must be positive: the model sees its logarithm"
+    # Sides are as deep below as above.
+    even = TrainingDomain(("p",), np.geomspace(1e-3, 1e3, 25)[:, None], logarithmic=frozenset(["p"]))
+    below, above = ([int(fold.left_out.sum()) for fold in folds] for folds in side_folds(even).values())
+    assert below == above
 
 
 def test_a_combination_that_is_new_to_the_model_is_extrapolated_though_every_parameter_is_in_its_range():

@@ -100,7 +100,8 @@ def predict(
         if located is not None and output is None:
             print("\n".join(at_points(surrogate, answer, located)))
         if surrogate.observer is not None or surrogate.numbers is not None:
-            print("\n".join(quantities(surrogate, answer)))
+            on_mesh = answer if located is None else surrogate.answer(asked, extrapolate=extrapolate)
+            print("\n".join(quantities(surrogate, on_mesh)))
         if surrogate.mesh_error is not None and located is None:
             print(larger_part(bar_parts(surrogate, asked)))
 
@@ -146,11 +147,11 @@ def quantities(surrogate: "Surrogate", answer: "Answer") -> list[str]:
     Beside what is read off the fields stands what a process of the number alone says; a star marks who errs less on runs left
     out, where that is known.
     """
-    from sureflow.surrogate.labelled import quantity_columns
+    from sureflow.surrogate.labelled import quantity_columns, quantity_names
 
-    found, rows = quantity_columns(surrogate, answer.place), []
+    found, rows = quantity_columns(surrogate, answer.place, answer), []
     read_off = {quantity.name for quantity in surrogate.observer.quantities} if surrogate.observer else set()
-    for name in (name for name in found if not name.endswith(("_std", "_gp", "_std_surrogate", "_std_mesh"))):
+    for name in quantity_names(found):
         own, unit = f"{name}_gp" if name in read_off else name, found[name][2]["units"]
         field = with_bar(found, name) if name in read_off else ""
         number = with_bar(found, own) if own in found else ""

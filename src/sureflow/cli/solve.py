@@ -6,17 +6,19 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
 import typer
-from click.core import ParameterSource
 
 from sureflow.cli.inputs import parse_cells
 from sureflow.cli.remarks import begin
 from sureflow.errors import Exists, SureflowError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sureflow.campaign.predicted import PredictedStarts
     from sureflow.flow.solution import FlowSolution
+
+CELLS = "64x64"
 
 
 def solve(
@@ -26,10 +28,18 @@ def solve(
         Path | None,
         typer.Option("--output", "-o", help="Folder for the results; by default named like solution-M25-46km."),
     ] = None,
-    wall: Annotated[str, typer.Option(help="Wall: isothermal, adiabatic or slip (inviscid).")] = "isothermal",
-    wall_temperature: Annotated[float, typer.Option(help="Temperature of an isothermal wall, in K.")] = 1500.0,
-    cells: Annotated[str, typer.Option(help="Number of cells along the body x normal to it.")] = "64x64",
-    wall_spacing: Annotated[float, typer.Option(help="Height of the first cell at the nose, in m.")] = 3e-5,
+    wall: Annotated[
+        str | None, typer.Option(help="Wall: isothermal, adiabatic or slip (inviscid).", show_default="isothermal")
+    ] = None,
+    wall_temperature: Annotated[
+        float | None, typer.Option(help="Temperature of an isothermal wall, in K.", show_default="1500")
+    ] = None,
+    cells: Annotated[
+        str | None, typer.Option(help="Number of cells along the body x normal to it.", show_default=CELLS)
+    ] = None,
+    wall_spacing: Annotated[
+        float | None, typer.Option(help="Height of the first cell at the nose, in m.", show_default="3e-5")
+    ] = None,
     start_from: Annotated[
         Path | None,
         typer.Option(
@@ -56,10 +66,11 @@ def solve(
     Solves for the steady laminar flow of a perfect gas over the RAM-C II, on a mesh fitted to its bow shock. The exit code
     is 1 if the solution did not converge.
     """
-    given: dict[str, Any] = {"cells": parse_cells(cells), "wall": wall, "wall_temperature": wall_temperature}
-    given["wall_spacing"] = wall_spacing
+    wanted = {"cells": cells, "wall": wall, "wall_temperature": wall_temperature, "wall_spacing": wall_spacing}
+    given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
     if start_from is not None:
-        refuse_options_of_the_mesh()
+        refuse_options_of_the_mesh(given)
+    given["cells"] = parse_cells(cells or CELLS)
     if with_mesh_error and start_from is None:
         from sureflow.evaluate.mesh_study import require_mergeable
 
@@ -93,15 +104,13 @@ def solve(
         raise typer.Exit(1)
 
 
-def refuse_options_of_the_mesh() -> None:
+def refuse_options_of_the_mesh(given: "Iterable[str]") -> None:
     """A run that starts from a model has the mesh and the wall of the model's runs."""
-    context = click.get_current_context()
-    for name in ("cells", "wall", "wall_temperature", "wall_spacing"):
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            option = f"--{name.replace('_', '-')}"
-            raise SureflowError(
-                f"{option} and --start-from exclude each other: the run has the mesh and the wall of the model's runs"
-            )
+    for name in given:
+        raise SureflowError(
+            f"--{name.replace('_', '-')} and --start-from exclude each other: the run has the mesh and the wall of the "
+            "model's runs"
+        )
 
 
 def load_model(folder: Path, *, with_mesh_error: bool) -> "PredictedStarts":

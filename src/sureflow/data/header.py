@@ -203,7 +203,10 @@ def refuse_names(header: Header) -> None:
                 both = " and of ".join(f"{'an' if word[0] == 'a' else 'a'} {word}" for word in (kind, seen[name]))
                 raise SureflowError(f"{name!r} is the name of {both}: rename one of them")
             if name in RESERVED or name.startswith("node_"):
-                raise SureflowError(f"{kind} {name!r} has a name that is reserved for predictions: rename it")
+                others = ", ".join(sorted(RESERVED))
+                raise SureflowError(
+                    f"{kind} {name!r} has a name that is reserved for predictions: rename it (reserved are {others} and node_...)"
+                )
             seen[name] = kind
     for field in header.names:
         _refuse_added(field, seen)

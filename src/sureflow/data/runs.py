@@ -32,6 +32,7 @@ from sureflow.data.streams import StreamSource
 from sureflow.errors import SureflowError
 from sureflow.physics.free_stream import FreeStream
 from sureflow.physics.gases import Gas
+from sureflow.remembered import once_for_each
 
 if TYPE_CHECKING:
     import xarray
@@ -225,10 +226,18 @@ class Runs:
         """The runs that are at none of these conditions."""
         if not len(conditions) or not len(self):
             return self
-        width = np.ptp(self.parameters, axis=0)
+        own, others = self._seen(self.parameters), self._seen(conditions)
+        width = np.ptp(own, axis=0)
         scale = np.where(width > 0, width, 1.0)
-        same = [(np.abs(conditions - own) <= SAME_CONDITION * scale).all(axis=1).any() for own in self.parameters]
+        same = [(np.abs(others - one) <= SAME_CONDITION * scale).all(axis=1).any() for one in own]
         return self.select(~np.array(same))
+
+    def _seen(self, conditions: Float[np.ndarray, "condition parameter"]) -> Float[np.ndarray, "condition parameter"]:
+        """With the logarithms of those that models see so."""
+        found = np.array(conditions, float)
+        for column in (column for column, item in enumerate(self.header.parameters) if item.scale == "log"):
+            found[:, column] = np.log(found[:, column])
+        return found
 
     def with_coarser(self, runs: "Runs") -> "Runs":
         """The same runs, with `runs` on a mesh of merged cells to learn from as well: see the model `levels`.
@@ -337,17 +346,7 @@ class Runs:
 
     def require_finite(self) -> None:
         """Refuse values that are missing."""
-        for case in range(len(self) if self.is_moving else 1):
-            for values in self.geometry_of(case).arrays():
-                require_finite_values("coordinates", values)
-        for case, run in enumerate(self.each()):
-            bad = (~np.isfinite(run)).sum(axis=1)
-            if bad.any():
-                worst = int(bad.argmax())
-                raise SureflowError(
-                    f"{self.names[worst]} of the run at {self.condition(case)} has {bad[worst]} missing or non-finite "
-                    "values: compute it again or leave it out"
-                )
+        _require_finite(self)
 
     def condition(self, case: int) -> str:
         """'mach=25, altitude_km=46'."""
@@ -392,6 +391,21 @@ class Runs:
         from sureflow.data.labels import runs_html
 
         return runs_html(self)
+
+
+@once_for_each
+def _require_finite(runs: Runs) -> None:
+    for case in range(len(runs) if runs.is_moving else 1):
+        for values in runs.geometry_of(case).arrays():
+            require_finite_values("coordinates", values)
+    for case, run in enumerate(runs.each()):
+        bad = (~np.isfinite(run)).sum(axis=1)
+        if bad.any():
+            worst = int(bad.argmax())
+            raise SureflowError(
+                f"{runs.names[worst]} of the run at {runs.condition(case)} has {bad[worst]} missing or non-finite "
+                "values: compute it again or leave it out"
+            )
 
 
 def _joined_levels(parts: Sequence[Runs]) -> Runs | None:

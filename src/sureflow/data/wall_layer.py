@@ -17,6 +17,7 @@ from sureflow.data.runs import Runs
 from sureflow.data.scaling import Scaling
 from sureflow.data.similarity import Similarity, SimilarityNumbers
 from sureflow.data.streams import Conditions
+from sureflow.remembered import once_for_each
 from sureflow.validation import settings
 
 # Places in the layer that maps from run to run keep, in thicknesses.
@@ -60,28 +61,10 @@ class WallLayer:
     of_wall: float
     rows: tuple[float, float, float]
 
-    @classmethod
-    def of(cls, runs: Runs) -> "WallLayer | None":
+    @staticmethod
+    def of(runs: Runs) -> "WallLayer | None":
         """That of these runs, or None where they have none."""
-        similarity = _layer_similarity(runs.header, runs.topology)
-        if similarity is None:
-            return None
-        lines = [
-            lines_of(runs.geometry_of(case), runs.topology) for case in range(1 if not runs.is_moving else len(runs))
-        ]
-        if any(one is None for one in lines):
-            return None
-        found = [_observe(runs, case, similarity, lines[case % len(lines)]) for case in range(len(runs))]  # type: ignore[arg-type]
-        thickness, shock = np.array(found).T
-        if not np.isfinite(thickness).all():
-            return None
-        numbers = similarity.numbers(runs.parameters)
-        columns = np.column_stack([np.log(numbers.reynolds), numbers.wall_ratio])
-        logarithms = np.log(thickness / numbers.length)
-        constant, power, of_wall = _fitted(columns, logarithms)
-        rows = tuple(float(share * shock.min()) for share in ROWS)
-        columns = (runs.units.index("kg/m3"), runs.units.index("K"))
-        return cls(similarity, *columns, constant, power, of_wall, rows)  # type: ignore[arg-type]
+        return _layer_of(runs)
 
     def thickness(self, numbers: SimilarityNumbers) -> Float[np.ndarray, " case"]:
         """In the unit of the length."""
@@ -97,6 +80,27 @@ class WallLayer:
             beyond = rows[-1] * np.maximum(share - 1.0, 0.0)  # so that no two of them are at one place
             found.append(np.interp(share, one.share, rows) + beyond)
         return _held_back(np.array(found), self.rows[2])
+
+
+@once_for_each
+def _layer_of(runs: Runs) -> WallLayer | None:
+    similarity = _layer_similarity(runs.header, runs.topology)
+    if similarity is None:
+        return None
+    lines = [lines_of(runs.geometry_of(case), runs.topology) for case in range(1 if not runs.is_moving else len(runs))]
+    if any(one is None for one in lines):
+        return None
+    found = [_observe(runs, case, similarity, lines[case % len(lines)]) for case in range(len(runs))]  # type: ignore[arg-type]
+    thickness, shock = np.array(found).T
+    if not np.isfinite(thickness).all():
+        return None
+    numbers = similarity.numbers(runs.parameters)
+    columns = np.column_stack([np.log(numbers.reynolds), numbers.wall_ratio])
+    logarithms = np.log(thickness / numbers.length)
+    constant, power, of_wall = _fitted(columns, logarithms)
+    rows = tuple(float(share * shock.min()) for share in ROWS)
+    columns = (runs.units.index("kg/m3"), runs.units.index("K"))
+    return WallLayer(similarity, *columns, constant, power, of_wall, rows)  # type: ignore[arg-type]
 
 
 def lines_of(geometry: Geometry, topology: Topology) -> Lines | None:

@@ -79,7 +79,9 @@ def bars_of(
 def _beyond(surrogate: Surrogate, parameters: Value) -> Value:
     """How far a condition lies below and above the runs, parameter by parameter."""
     domain, sides = surrogate.domain, []
-    for column, edges in enumerate(zip(domain.lower, domain.upper, domain.width, strict=True)):
+    rows = zip(domain.names, domain.seen(domain.lower), domain.seen(domain.upper), domain.width, strict=True)
+    for column, (name, *edges) in enumerate(rows):
         value, (low, high, width) = parameters.pick(column), map(float, edges)
+        value = value.logarithm() if name in domain.logarithmic else value
         sides += [(low - value) * (1 / width), (value - high) * (1 / width)]
     return join(*sides).at_least(0.0)

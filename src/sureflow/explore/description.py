@@ -1,11 +1,13 @@
 """What a page is told of a model besides its program: names, ranges, mesh, lines, quantities and the training domain."""
 
 import base64
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
 
+from sureflow.data.declared import DeclaredQuantity
 from sureflow.data.labels import LONG_NAMES
 from sureflow.explore.answers import reads_body
 from sureflow.explore.packing import Packing
@@ -13,19 +15,15 @@ from sureflow.explore.surfaces import Cut, drawn, restricted
 from sureflow.explore.tabulated import Ranges
 from sureflow.surrogate.labelled import LEVEL, facts, worth
 from sureflow.surrogate.model import Surrogate
-from sureflow.surrogate.observe import QUANTITIES
+from sureflow.surrogate.observe import QUANTITIES, Quantity
 from sureflow.uq.domain import MORE_NOVEL, OFF_PLANE, TrainingDomain
+from sureflow.wording import words_of
 
 COLORS = ("viridis", "cividis", "magma", "inferno", "gray")  # lightness grows along all of them
 RADIUS = "r"  # an axis of this name is the distance from an axis of symmetry
 BEYOND = 0.25  # how far sliders go beyond the training runs, in widths of their range
 LEAST = 0.5  # what is positive by nature is at least this share of its least value in the runs
 DENSITY_UNIT = "kg/m3"
-WORDS = {
-    "mach": "Mach number",
-    "stand_off": "shock stand-off",
-    "drag_coefficient_pressure": "drag coefficient (pressure)",
-}
 
 
 def described(surrogate: Surrogate, packing: Packing, cut: Cut | None) -> dict[str, Any]:
@@ -44,7 +42,7 @@ def described(surrogate: Surrogate, packing: Packing, cut: Cut | None) -> dict[s
     packing.add("share", surface.share.astype(np.float32))
     packing.add("runs", domain.parameters)
     places = None
-    if space.moving is None or cut is not None:
+    if space.moving is None:
         places = middle.points if middle.nodes is None else middle.nodes
         packing.add("places", surface.at(places).ravel().astype(np.float32))
     palette = np.stack([np.rint(255 * colormaps[name](np.arange(256))[:, :3]) for name in COLORS]).astype(np.uint8)
@@ -79,6 +77,8 @@ def described(surrogate: Surrogate, packing: Packing, cut: Cut | None) -> dict[s
 
 def _subtitle(surrogate: Surrogate) -> str:
     """What the bars are worth."""
+    if surrogate.calibration is None:
+        return "The error bars are the model's own: it is not calibrated."
     words = worth(surrogate)
     return f"{words[:1].upper()}{words[1:]}."
 
@@ -101,7 +101,8 @@ def _domain(domain: TrainingDomain) -> dict[str, Any]:
         "usual": float(domain.usual) if np.isfinite(domain.usual) else None,
         "more_novel": MORE_NOVEL,
         "missing": domain.missing.tolist(),
-        "middle": domain.parameters.mean(axis=0).tolist(),
+        "middle": domain.middle.tolist(),
+        "logarithmic": [name in domain.logarithmic for name in domain.names],
         "off_plane": OFF_PLANE,
         "conditions": domain.parameters.tolist(),
     }
@@ -125,14 +126,6 @@ def _parameters(surrogate: Surrogate) -> list[dict[str, Any]]:
             | {"start": 0.5 * (low + high)}
         )
     return found
-
-
-def words_of(name: str, unit: str = "") -> str:
-    """A parameter or quantity as people write it; the unit, which stands beside it, is no part of its name."""
-    angle = name.removeprefix("cp_over_cpmax_")
-    if angle != name:
-        return f"Cp / Cp max at {angle}\N{DEGREE SIGN}"
-    return WORDS.get(name, name.removesuffix(f"_{unit}").replace("_", " "))
 
 
 def slider_ranges(surrogate: Surrogate) -> Ranges:
@@ -183,7 +176,7 @@ def _lines(surrogate: Surrogate, packing: Packing) -> list[dict[str, Any]]:
     unit = f" ({surrogate.header.axis_unit})" if surrogate.header.axis_unit else ""
     found = []
     for name, label, points in (
-        ("wall", "along the wall", number[0]),
+        ("wall", "along the wall (first cells)", number[0]),
         ("stagnation", "along the stagnation line", number[:, 0]),
     ):
         if space.geometry is not None:
@@ -212,11 +205,19 @@ def _quantities(surrogate: Surrogate, packing: Packing) -> dict[str, Any] | None
     number = np.arange(space.n_points).reshape(shape)
     packing.add("quantity_points", np.concatenate([number[0], number[:, 0]]).astype(np.int32))
     return {
-        "names": [quantity.name for quantity in QUANTITIES],
-        "words": [words_of(quantity.name) for quantity in QUANTITIES],
-        "units": [quantity.unit for quantity in QUANTITIES],
+        **named_quantities(surrogate, QUANTITIES),
         "gas_constant": float(observer.gas.gas_constant),  # type: ignore[attr-defined]
         "variables": [surrogate.names.index("rho"), surrogate.names.index("T")],
         "moving": geometry is None,
         "shape": shape,
+    }
+
+
+def named_quantities(surrogate: Surrogate, quantities: Sequence[Quantity | DeclaredQuantity]) -> dict[str, list]:
+    """What a page calls them, and whether each errs less as a number learned by itself than if it is read off the field."""
+    return {
+        "names": [quantity.name for quantity in quantities],
+        "words": [words_of(quantity.name) for quantity in quantities],
+        "units": [quantity.unit for quantity in quantities],
+        "learned": [surrogate.better_way(quantity.name) == "gp" for quantity in quantities],
     }

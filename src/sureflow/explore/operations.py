@@ -80,9 +80,20 @@ def _interpolant(x: Small, nodes: np.ndarray, inverse: np.ndarray, kernel: str) 
     return np.column_stack(System.of(KERNELS[kernel], nodes, inverse).weights_and_powers(x))
 
 
-def _around(x: Float[np.ndarray, "case variable point"], shape: list[int], neighbors: int) -> np.ndarray:
+def _around(
+    x: Float[np.ndarray, "case variable point"],
+    shape: list[int],
+    neighbors: int,
+    places: np.ndarray | None = None,
+    count: int | None = None,
+) -> np.ndarray:
+    """Of all points of a block, or of the first few where `places` says which of them there are."""
     window = (1, 1, *(min(2 * neighbors + 1, size) for size in shape))
-    return maximum_filter(x.reshape(*x.shape[:2], *shape), window).reshape(x.shape)
+    if places is None:
+        return maximum_filter(x.reshape(*x.shape[:2], *shape), window).reshape(x.shape)
+    block = np.full((*x.shape[:2], np.prod(shape)), -np.inf)
+    block[:, :, places] = x
+    return _around(block, shape, neighbors)[:, :, places[:count]]
 
 
 def _spread(x: Small, rows: Float[np.ndarray, "row variable point"]) -> Float[np.ndarray, "case variable point"]:
@@ -179,6 +190,7 @@ def _read(x: Small, at: Small, values: np.ndarray) -> Small:
     return np.concatenate([_table(x[[case]], at[case], values[:, None]) for case in range(len(x))])
 
 
+SMALL_OF_FIELDS = ("lines",)
 FIELDS_OF_SMALL = ("combine", "squares", "spread", "warp", "frame", "below")
 OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
     "add": np.add,
@@ -189,6 +201,7 @@ OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
     "minimum": np.minimum,
     "raise": np.power,
     "around": _around,
+    "drawn": lambda x, count: x[:, :, :count],
     "power": lambda x, exponent: x**exponent,
     "exp": np.exp,
     "log": np.log,

@@ -39,6 +39,12 @@ class Step:
     arrays: Mapping[str, str] = field(default_factory=dict)  # argument -> name of an array of the program
     settings: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def rows(self) -> list[str]:
+        """The names of the rows of fields that it reads."""
+        named = self.settings.get("rows", [])
+        return [named] if isinstance(named, str) else list(named)
+
 
 class Program:
     """Steps in order, the arrays they use, and the steps whose results have names."""
@@ -54,13 +60,16 @@ class Program:
         self._indices: dict[str, int] = {}  # of steps
 
     def add(self, op: str, *inputs: "Value", arrays: Mapping[str, Numbers] | None = None, **settings: Any) -> "Value":
-        """The result of a step; equal ones are taken once."""
+        """The result of a step."""
         named = {key: self._keep(self.arrays, array, "array") for key, array in (arrays or {}).items()}
-        step = Step(op, tuple(value.index for value in inputs), named, settings)
+        return Value(self, self.put(Step(op, tuple(value.index for value in inputs), named, settings)))
+
+    def put(self, step: Step) -> int:
+        """The number of a step; equal ones are taken once."""
         index = self._indices.setdefault(repr(step), len(self.steps))
         if index == len(self.steps):
             self.steps.append(step)
-        return Value(self, index)
+        return index
 
     def parameters(self) -> "Value":
         return self.add("parameters")

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.spatial import Delaunay
+from scipy.spatial import Delaunay, QhullError
 
 from sureflow.data.meshes import Cells, Geometry, block_cells
 from sureflow.errors import SureflowError
@@ -90,7 +90,13 @@ def _delaunay(space: Space, geometry: Geometry) -> DrawnSurface:
     """Bare points of a plane: their Delaunay triangles."""
     if len(space.axes) != 2:
         raise SureflowError("points in space without cells have no surface that the explorer could draw: give the mesh")
-    found = Delaunay(geometry.points).simplices
+    try:
+        found = Delaunay(geometry.points).simplices
+    except QhullError:
+        raise SureflowError(
+            f"the {len(geometry.points)} points lie on a line, and have no surface that the explorer could draw: give the "
+            "mesh, or serve the model"
+        ) from None
     numbers = np.arange(len(geometry.points))
     return DrawnSurface(numbers, numbers, np.zeros(len(numbers)), found, np.zeros(len(found), int))
 
@@ -123,6 +129,11 @@ def _sliced(space: Space, cells: Cells | None, geometry: Geometry, cut: Cut) -> 
     """The polygons in which a plane cuts the cells of a volume; their corners lie on edges of the mesh."""
     if cut.axis not in space.axes or len(space.axes) != 3 or cells is None or geometry.nodes is None:
         raise SureflowError(f"{cut.axis}={cut.value:g} cuts no volume with cells: the axes are {', '.join(space.axes)}")
+    if space.moving is not None:
+        raise SureflowError(
+            f"{cut.axis}={cut.value:g} cuts other cells at every condition, because the mesh moves with the parameters: show the "
+            "surface of the volume instead"
+        )
     axis = space.axes.index(cut.axis)
     height = geometry.nodes[:, axis] - cut.value
     others = [k for k in range(3) if k != axis]

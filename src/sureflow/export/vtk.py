@@ -26,7 +26,9 @@ def require_pyvista() -> None:
     try:
         import pyvista  # noqa: F401
     except ImportError as error:
-        raise SureflowError("VTK files need pyvista, which is not installed: pip install 'sureflow[cfd]'") from error
+        raise SureflowError(
+            "VTK files need pyvista, which is not installed: pip install 'sureflow[cfd]' (in a clone, -e '.[cfd]')"
+        ) from error
 
 
 def write_structured(dataset: xarray.Dataset, path: Path) -> None:

@@ -65,7 +65,8 @@ def read_frame(table: Path) -> Any:
         return frame.dropna(how="all")
     except ImportError as error:
         raise SureflowError(
-            f"{table} needs {error.name or 'openpyxl'} to be read: pip install 'sureflow[cfd]', or save it as CSV"
+            f"{table} needs {error.name or 'openpyxl'} to be read: pip install 'sureflow[cfd]' (in a clone, -e '.[cfd]'), "
+            "or save it as CSV"
         ) from None
     except (OSError, ValueError, KeyError, pandas.errors.ParserWarning) as error:
         reason = (
@@ -247,7 +248,7 @@ def foam_dictionary(source: Path) -> Any:
         from foamlib import FoamFieldFile
     except ImportError:
         raise SureflowError(
-            f"{source} needs foamlib to be read, which is not installed: pip install 'sureflow[cfd]'"
+            f"{source} needs foamlib to be read, which is not installed: pip install 'sureflow[cfd]' (in a clone, -e '.[cfd]')"
         ) from None
     try:
         return FoamFieldFile(source).as_dict()

@@ -35,7 +35,7 @@ def require_foamlib(path: Path) -> None:
         import foamlib  # noqa: F401
     except ImportError as error:
         raise SureflowError(
-            f"{path} needs foamlib to be read, which is not installed: pip install 'sureflow[cfd]'"
+            f"{path} needs foamlib to be read, which is not installed: pip install 'sureflow[cfd]' (in a clone, -e '.[cfd]')"
         ) from error
 
 

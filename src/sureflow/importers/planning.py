@@ -142,9 +142,10 @@ def require_same_cells(mesh: RunMesh, other: RunMesh, file: Path, first: Path) -
     here, there = len(mesh.geometry.points), len(other.geometry.points)
     if here != there or mesh.flat.topology != other.flat.topology:
         counted = f"{there} instead of {here} values" if here != there else "cells that are connected otherwise"
+        cut_off = ", unless the file is cut off" * (there < here)
         raise SureflowError(
-            f"the mesh of {file} is not that of {first} ({counted}): bring all runs onto one mesh (mesh=resampled), or leave "
-            "it out"
+            f"the mesh of {file} is not that of {first} ({counted}): bring all runs onto one mesh (mesh=resampled){cut_off}, or "
+            "leave it out"
         )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from sureflow.data.meshes import Cells, Topology
 from sureflow.errors import SureflowError
 from sureflow.importers.apart import Apart
+from sureflow.importers.legacy_vtk import require_whole
 from sureflow.importers.reading import IMPORTERS
 from sureflow.importers.snapshot import LAST, Block, Snapshot, SnapshotReader, Wanted
 
@@ -35,7 +36,7 @@ def require_pyvista(path: Path) -> None:
         import pyvista  # noqa: F401
     except ImportError as error:
         raise SureflowError(
-            f"{path} needs pyvista to be read, which is not installed: pip install 'sureflow[cfd]'"
+            f"{path} needs pyvista to be read, which is not installed: pip install 'sureflow[cfd]' (in a clone, -e '.[cfd]')"
         ) from error
 
 
@@ -44,6 +45,8 @@ def read_with_pyvista(path: Path, wanted: Wanted) -> Snapshot:
     require_pyvista(path)
     import pyvista
 
+    if path.suffix.lower() == ".vtk":
+        require_whole(path)
     with raising():
         reader = pyvista.get_reader(path)
         times, time = choose_time(path, reader, wanted)

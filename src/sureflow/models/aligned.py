@@ -6,11 +6,11 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from sureflow import scratch
 from sureflow.errors import SureflowError
-from sureflow.models.alignment import KERNEL, Field, Powers, Systems, Warp, at_points, combined, left_out
+from sureflow.models.alignment import KERNEL, Field, Powers, Systems, Warp, Weights, at_points, combined, left_out
 from sureflow.models.belief import Belief, interpolated
 from sureflow.models.body_frame import BodyFrame
 from sureflow.models.contract import (
@@ -119,12 +119,21 @@ class Aligned(FittedModel):
             rows, others = slice(start, start := start + len(group)), np.setdiff1d(np.arange(n_runs), group)
             close[rows, others] = self._nearby(self.nodes[group], self.nodes[others])
         weights, powers = left_out(self._systems, groups)
-        mean = scratch.room((len(runs), *self.residuals.shape[1:]))
-        for row, field in enumerate(combined(self.warp, weights, self.warp.layers[runs])):
-            mean[row] = field
+        mean = self._left_out_fields(weights, runs)
         std = scratch.room(mean.shape)
         np.multiply(self._at_points(powers), self._spread(close), out=std, casting="same_kind")
         return LeftOut(Predictive(mean, {EPISTEMIC: std}), powers[0] / self._typical_power)
+
+    @one_blas_thread()
+    def leave_out_mean(self, groups: Groups) -> Fields:
+        runs = np.concatenate([np.asarray(group) for group in groups])
+        return self._left_out_fields(left_out(self._systems, groups)[0], runs)
+
+    def _left_out_fields(self, weights: Weights, runs: Int[np.ndarray, " some"]) -> Fields:
+        mean = scratch.room((len(runs), *self.residuals.shape[1:]))
+        for row, field in enumerate(combined(self.warp, weights, self.warp.layers[runs])):
+            mean[row] = field
+        return mean
 
     @property
     def has_samples(self) -> bool:

@@ -30,7 +30,7 @@ from sureflow.models.kernels import SCALE_BOUNDS, Nodes, inverse_system, is_flat
 from sureflow.models.neighborhood import learned_width
 from sureflow.models.shock_frame import ShockFrame
 from sureflow.models.warps import LayerWarp, told_of_lines
-from sureflow.runtime import one_blas_thread
+from sureflow.runtime import on_all_cores, one_blas_thread
 from sureflow.validation import settings
 
 MOST_RUNS = 64  # that scales are learned from
@@ -148,7 +148,7 @@ def _mixed_by_region(nodes: Nodes, frame: BodyFrame) -> Metric:
     """A mixture for all of the fields, and of its result another one in every region."""
     seen, plain = frame.seen, np.eye(nodes.shape[1])
     mixture = learned_metric(KERNEL, nodes, np.concatenate(seen, axis=2))
-    regional = [learned_metric(KERNEL, nodes @ mixture, some, plain) for some in seen]
+    regional = on_all_cores(lambda some: learned_metric(KERNEL, nodes @ mixture, some, plain), seen)
     return Metric(np.ones(len(plain)), mixture, np.stack(regional))
 
 

@@ -132,6 +132,16 @@ class Interpolation(FittedModel):
         power = np.concatenate([one.power for one in without])
         return LeftOut(Predictive(mean, {EPISTEMIC: std}), power / self._typical_power)
 
+    @one_blas_thread()
+    def leave_out_mean(self, groups: Groups) -> Fields:
+        """Without the coefficients of the others, which only bars need."""
+        rows = self.fields.reshape(len(self.nodes), -1)
+        without = [_Without.of(self, np.asarray(group)) for group in groups]
+        weights = np.zeros((sum(len(one.group) for one in without), len(rows)))
+        for one, place in zip(without, _places(without), strict=True):
+            weights[place, one.others] = one.weights
+        return product(weights, rows).reshape(-1, *self.fields.shape[1:])
+
     @property
     def has_samples(self) -> bool:
         return True

@@ -49,13 +49,13 @@ class PodDeepONet(FittedModel):
 
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
         coefficients, modes = self._coefficients(inputs), self.modes.reshape(len(self.modes), -1)
-        mean, spread = np.empty((2, len(inputs), modes.shape[1]))
+        center, spread = coefficients.mean(axis=0), np.empty((len(inputs), modes.shape[1]))
         for block in blocks(modes.shape[1], coefficients.shape[0] * len(inputs) + len(modes)):
-            members = coefficients @ modes[:, block]
-            mean[:, block], spread[:, block] = members.mean(axis=0), members.std(axis=0)
+            apart = (coefficients - center) @ modes[:, block]
+            spread[:, block] = np.sqrt(np.einsum("mcp,mcp->cp", apart, apart) / len(apart))
         shape = (len(inputs), *self.mean.shape)
         return Predictive(
-            mean=self.mean + mean.reshape(shape),
+            mean=self.mean + combine(center, self.modes),
             parts={EPISTEMIC: spread.reshape(shape), DISCREPANCY: np.broadcast_to(self.truncation, shape)},
         )
 

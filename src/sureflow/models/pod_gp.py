@@ -1,7 +1,7 @@
 """A Gaussian process over the parameters for every POD coefficient: few runs, and error bars from the start."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -37,7 +37,7 @@ from sureflow.models.processes import (
 )
 from sureflow.models.products import Rows, product, squares
 from sureflow.predictive import DISCREPANCY, EPISTEMIC, Predictive
-from sureflow.runtime import one_blas_thread
+from sureflow.runtime import on_all_cores, one_blas_thread
 from sureflow.validation import settings
 
 
@@ -237,5 +237,5 @@ class PodGPSettings(ModelSettings):
             truncation=basis.truncation,
             scale=scale,
             coefficients=np.ascontiguousarray(coefficients),
-            logarithms=np.stack([most_probable(used, target) for target in coefficients]),
+            logarithms=np.stack(on_all_cores(partial(most_probable, used), coefficients)),
         )

@@ -10,14 +10,17 @@ SEIFF = 0.78  # stand-off in nose radii times the density ratio of a normal shoc
 
 
 def normal_shock(mach: float, gamma: float = 1.4) -> tuple[float, float, float]:
-    """Ratios of pressure, density and temperature across a normal shock (Rankine-Hugoniot)."""
+    """Ratios of pressure, density and temperature across a normal shock (Rankine-Hugoniot): 1 up to Mach 1."""
+    mach = max(mach, 1.0)
     pressure = 1.0 + 2.0 * gamma / (gamma + 1.0) * (mach**2 - 1.0)
     density = (gamma + 1.0) * mach**2 / ((gamma - 1.0) * mach**2 + 2.0)
     return pressure, density, pressure / density
 
 
 def pitot_ratio(mach: float, gamma: float = 1.4) -> float:
-    """Stagnation pressure behind a normal shock over the pressure ahead of it (Rayleigh)."""
+    """Stagnation pressure over the pressure ahead, behind a normal shock (Rayleigh), which there is above Mach 1."""
+    if mach < 1.0:
+        return (1.0 + 0.5 * (gamma - 1.0) * mach**2) ** (gamma / (gamma - 1.0))
     behind = (1.0 + 0.5 * (gamma - 1.0) * mach**2) / (gamma * mach**2 - 0.5 * (gamma - 1.0))
     return normal_shock(mach, gamma)[0] * (1.0 + 0.5 * (gamma - 1.0) * behind) ** (gamma / (gamma - 1.0))
 

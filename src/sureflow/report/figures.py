@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from sureflow.data.schema import Status
+from sureflow.wording import WORDS, with_unit, words_of
 
 STYLE: dict[Any, Any] = {
     "font.size": 9.0,
@@ -33,7 +34,6 @@ STYLE: dict[Any, Any] = {
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 STATUS_COLORS = {Status.TO_DO: "0.88", Status.CONVERGED: "#1b7f79", Status.STALLED: "#f0b429", Status.FAILED: "#c0392b"}
 DPI = 200
-PARAMETER_LABELS = {"mach": "Mach number", "altitude_km": "altitude (km)"}
 SYMBOLS = {"u1": "$u_1$", "u2": "$u_2$", "rho": "$\\rho$"}
 
 
@@ -157,8 +157,9 @@ def draw_surface(
 
 def parameter_label(name: str, unit: str = "") -> str:
     """'Mach number', 'altitude (km)', and a user's own parameter by its name."""
-    known = PARAMETER_LABELS.get(name)
-    return known or written(name.replace("_", " ")) + (f" ({unit})" if unit not in ("", "1") else "")
+    if name == "altitude_km":
+        unit = "km"  # which stores of the first version do not say
+    return with_unit(written(words_of(name, unit)), unit)
 
 
 def draw_campaign(
@@ -166,7 +167,7 @@ def draw_campaign(
     status: Int[np.ndarray, " case"],
     steps: Float[np.ndarray, " case"] | None = None,
     *,
-    labels: Sequence[str] = tuple(PARAMETER_LABELS.values()),
+    labels: Sequence[str] = ("Mach number", "altitude (km)"),
     title: str = "",
 ) -> Figure:
     """How every run of a campaign ended over its parameters, the first against each other, and how many steps it took."""
@@ -189,7 +190,7 @@ def draw_campaign(
         if steps is not None:
             _draw_steps(axes[panels - 1], _pair(conditions, others[0]), np.where(status > 0, steps, np.nan))
             _name_axes(axes[panels - 1], labels, others[0])
-        if labels[0] == PARAMETER_LABELS["mach"]:
+        if labels[0] == WORDS["mach"]:
             axes[0].xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         if title:
             figure.suptitle(title, fontsize=12)

@@ -13,6 +13,7 @@ from sureflow.errors import SureflowError
 from sureflow.evaluate.results import Results, Row
 from sureflow.report.reproductions import Reproduction, reproduction_of
 from sureflow.validation import read_json
+from sureflow.wording import condition_words
 
 MAPS = "maps.npz"
 PROVENANCE = "provenance.json"
@@ -232,8 +233,7 @@ class Findings:
         parameters = dict(self.results.data.get("shown") or {})
         if parameters.keys() == {"mach", "altitude_km"}:
             return f"Mach {parameters['mach']:g} and {parameters['altitude_km']:g} km"
-        units = {name: f" {self.unit(name)}" if self.unit(name) not in ("", "1") else "" for name in parameters}
-        return ", ".join(f"{name} {value:g}{units[name]}" for name, value in parameters.items()) or "one condition"
+        return condition_words(parameters, {name: self.unit(name) for name in parameters}) or "one condition"
 
     def has_map(self, label: str) -> bool:
         """Whether a prediction with standard deviations of the shown condition is stored."""

@@ -13,6 +13,7 @@ from sureflow.export.exporters import EXPORTERS
 from sureflow.export.field_mesh import FieldMesh, mesh_of
 from sureflow.report.canvas import Panel, Picture, Plane, axis_label, draw_fields, largest_seen
 from sureflow.report.figures import BLUE, STYLE, save, written
+from sureflow.wording import condition_words, with_unit
 
 if TYPE_CHECKING:
     import xarray
@@ -60,7 +61,7 @@ def field_names(names: Sequence[str]) -> list[str]:
 
 def titled(name: str, unit: str) -> str:
     """'T (K)'."""
-    return written(name) + (f" ({unit})" if unit not in ("", "1") else "")
+    return with_unit(written(name), unit)
 
 
 def field_panel(name: str, unit: str, values: np.ndarray) -> Panel:
@@ -111,13 +112,8 @@ def _condition(parameters: "Mapping[str, xarray.DataArray]") -> str:
     """'Mach 25 at 46 km' as solutions have it, 'nose radius 0.2 m, angle 9 deg' in general."""
     if parameters.keys() == {"mach", "altitude_km"}:
         return f"Mach {parameters['mach'].item():g} at {parameters['altitude_km'].item():g} km"
-    found = []
-    for name, value in parameters.items():
-        unit = value.attrs.get("units", "")
-        unit = "" if unit == "1" else unit
-        words = (name.removesuffix(f"_{unit}") if unit else name).replace("_", " ")  # the unit stands beside the value
-        found.append(f"{written(words)} {value.item():g}" + (f" {unit}" if unit else ""))
-    return ", ".join(found)
+    units = {name: value.attrs.get("units", "") for name, value in parameters.items()}
+    return written(condition_words({name: value.item() for name, value in parameters.items()}, units))
 
 
 def _half_width(dataset: "xarray.Dataset", name: str) -> np.ndarray:

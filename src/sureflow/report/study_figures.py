@@ -17,6 +17,7 @@ from sureflow.report.model_styles import MARKERS, color, line
 from sureflow.report.planes import coverage_plane_figure, error_plane_figure
 from sureflow.report.reproductions import FigureMaker
 from sureflow.report.spatial import MAP_MAKERS
+from sureflow.wording import words_of
 
 VARIABLE_LINES: tuple[dict[str, Any], ...] = (
     {"color": BLUE},
@@ -158,7 +159,7 @@ def bar_part_figure(findings: Findings) -> Figure | None:
             axis.plot([*known.values()], places, marker, color=shade, markersize=6, label=findings.domain_name(domain))
         axis.axvline(1.0, color="0.3", linewidth=0.9)
         decimal_powers(axis, "x")
-        axis.set_yticks(range(len(names)), [name.replace("_", " ") for name in names])
+        axis.set_yticks(range(len(names)), [words_of(name) for name in names])
         axis.set_ylim(len(names) - 0.5, -0.5)
         axis.grid(axis="y", color="0.92", linewidth=0.6)
         axis.set_xlabel("error of the mesh over error of the surrogate (standard deviations)")

@@ -7,6 +7,7 @@ from sureflow.evaluate.results import Row
 from sureflow.report.findings import INSIDE, MEAN, OUTSIDE, Findings, region_name
 from sureflow.report.reproductions import TableMaker
 from sureflow.report.tabular import Measured, Table
+from sureflow.wording import with_unit, words_of
 
 UQ_NAMES = {
     "deterministic": "none",
@@ -109,10 +110,7 @@ def error_table(findings: Findings) -> Table | None:
             errors = [findings.value("mae", label, domain, name) for name in findings.variables]
             cells = (Measured(None if e is None else e * scale) for e, scale in zip(errors, scales, strict=True))
             rows.append((findings.name(label), findings.domain_name(domain), *cells))
-    titles = (
-        f"{name} ({unit})" if unit not in ("", "1") else name
-        for name, unit in zip(findings.variables, units, strict=True)
-    )
+    titles = (with_unit(name, unit) for name, unit in zip(findings.variables, units, strict=True))
     space = "normalized space" if set(scales) == {1.0} else "physical units"
     caption = f"Mean absolute error by variable and domain, in {space}."
     return Table("errors", caption, ("model", "domain", *titles), tuple(rows))
@@ -215,7 +213,7 @@ def quantity_table(findings: Findings) -> Table | None:
         "Mean relative error of quantities in percent, and, of calibrated models, the share of test runs whose value lies "
         "inside the 90 % interval. Values are read off predicted and computed fields in the same way."
     )
-    titles = (name.replace("_", " ") for name in names)
+    titles = (words_of(name) for name in names)
     return Table("quantities", caption, ("model", "runs", "domain", *titles), tuple(rows), "in 90 %")
 
 
@@ -232,7 +230,7 @@ def bar_part_table(findings: Findings) -> Table | None:
         for row in findings.bar_parts(domain):
             surrogate, mesh = row[SURROGATE], row[MESH]
             share = mesh**2 / (surrogate**2 + mesh**2) if surrogate or mesh else None
-            name = row["name"].replace("_", " ") + (f" ({row['unit']})" if row["unit"] not in ("", "1") else "")
+            name = with_unit(words_of(row["name"]), row["unit"])
             about = (findings.name(row["label"]), findings.domain_name(domain), name)
             rows.append((*about, Measured(surrogate), Measured(mesh), Measured(share, unit="%")))
     caption = (

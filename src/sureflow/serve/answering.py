@@ -1,19 +1,18 @@
 """How requests are answered with the models of a service."""
 
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
 
 import numpy as np
-import xarray
 from fastapi import HTTPException
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from sureflow.data.header import ADDED
 from sureflow.errors import SureflowError
 from sureflow.serve import protocol
-from sureflow.serve.formats import MEDIA, binary_body, file_body, json_body
+from sureflow.serve.formats import MEDIA
 from sureflow.serve.guard import Counters
+from sureflow.serve.plain_answers import AT_ONCE, PlainAnswer
 from sureflow.serve.served_model import Limits, ServedModel
 from sureflow.surrogate.labelled import worth
 from sureflow.surrogate.model import Surrogate
@@ -54,72 +53,37 @@ class Service:
         served = self.model(given.model)
         names = self._names(served, given.fields)
         conditions = served.conditions(given.parameters)
-        single = not any(isinstance(value, list) for value in given.parameters.values())
-        if format_ in ("netcdf", "vtk") or given.points is not None:
-            return await self._labelled(served, given, names, conditions, format_, single=single)
-        self.refuse_size(len(conditions), served.surrogate.space.n_points, len(names))
-        results = await served.results(conditions, extrapolate=given.extrapolate)
-        suffixes = [suffix for suffix in protocol.SUFFIXES if suffix in results[0].arrays]
-        arrays = {
-            name + suffix: np.stack([result.arrays[suffix][served.surrogate.names.index(name)] for result in results])
-            for name in names
-            for suffix in suffixes
-        }
-        header = {
-            "model": served.name,
-            "parameters": given.parameters,
-            "verdict": [str(result.verdict) for result in results],
-            "bars": worth(served.surrogate),
-            "quantities": await served.observed(conditions, results),
-        }
-        if single:
-            header |= {"verdict": header["verdict"][0], "quantities": header["quantities"] and header["quantities"][0]}
-            arrays = {name: values[0] for name, values in arrays.items()}
-        if format_ == "binary":
-            return Response(
-                binary_body(header, arrays | _moved(served.surrogate, conditions)), media_type=MEDIA["binary"]
+        points = None if given.points is None else served.located(given.points)
+        if format_ == "vtk" and len(conditions) > 1:
+            raise SureflowError(
+                f"an answer as vtk holds one condition, and {len(conditions)} are asked for: ask for one at a time, or for "
+                "format=netcdf"
             )
-        units = dict(zip(served.surrogate.names, served.surrogate.units, strict=True))
-        fields = {
-            name: {"unit": units[name]}
-            | {(suffix.lstrip("_") or "mean"): arrays[name + suffix].astype(np.float32) for suffix in suffixes}
-            for name in names
-        }
-        return Response(json_body({**header, "fields": fields}), media_type=MEDIA["json"])
-
-    async def _labelled(
-        self,
-        served: ServedModel,
-        given: PredictRequest,
-        names: list[str],
-        conditions: np.ndarray,
-        format_: str,
-        *,
-        single: bool,
-    ) -> Response:
-        """Through a labelled dataset: files, and answers at points."""
-        n_points = served.surrogate.space.n_points if given.points is None else len(given.points)
-        self.refuse_size(len(conditions), n_points, len(names))
-        if given.points is None:
-            dataset = await served.dataset(conditions, extrapolate=given.extrapolate, single=single)
+        n_points = served.surrogate.space.n_points if points is None else len(points)
+        self.refuse_size(len(conditions), n_points, len(names), len(protocol.SUFFIXES), text=format_ == "json")
+        if points is None:
+            results = await served.results(conditions, extrapolate=given.extrapolate)
         else:
-            dataset = await served.at_points(given.parameters, given.points, extrapolate=given.extrapolate)
-        others = [name for name in served.surrogate.names if name not in names]
-        parts = tuple(name + ending for name in others for ending in ADDED)
-        kept = dataset.drop_vars([v for v in map(str, dataset.data_vars) if v in others or v.startswith(parts)])
-        if format_ in ("netcdf", "vtk"):
-            content = await served.aside(file_body, kept, served.surrogate, format_)
-            return Response(content, media_type=MEDIA[format_])
-        arrays = {
-            f"{name}{end}": np.ascontiguousarray(kept[f"{name}{end}"])
-            for name in names
-            for end in protocol.SUFFIXES
-            if f"{name}{end}" in kept
-        }
-        header = {"model": served.name, "parameters": given.parameters, **_attributes(dataset)}
-        if format_ == "binary":
-            return Response(binary_body(header, arrays), media_type=MEDIA["binary"])
-        return Response(json_body({**header, "fields": arrays}), media_type=MEDIA["json"])
+            results = await served.results_at(conditions, points, extrapolate=given.extrapolate)
+        quantities = None
+        if format_ in ("json", "binary"):
+            quantities = await served.observed(conditions, results if points is None else None)
+        single = not any(isinstance(value, list) for value in given.parameters.values())
+        answer = PlainAnswer(served, names, conditions, given.parameters, points, results, quantities, single)
+        body = await served.aside(answer.body, format_) if answer.takes_long(format_) else answer.body(format_)
+        return Response(body, media_type=MEDIA[format_])
+
+    async def infer(self, served: ServedModel, given: protocol.InferRequest, conditions: np.ndarray) -> Response:
+        """A prediction as the protocol has it."""
+        surrogate = served.surrogate
+        asked = len(given.outputs) if given.outputs else len(surrogate.names) * len(protocol.SUFFIXES)
+        text = not protocol.all_binary(given)
+        size = self.refuse_size(len(conditions), surrogate.space.n_points, asked, text=text)
+        extrapolate = given.parameters.get("extrapolate", False) is True
+        results = await served.results(conditions, extrapolate=extrapolate)
+        make = partial(protocol.response, served, given, results, worth(surrogate))
+        body, headers = await served.aside(make) if size > AT_ONCE["json" if text else "binary"] else make()
+        return Response(body, headers=headers)
 
     def _names(self, served: ServedModel, fields: list[str] | None) -> list[str]:
         names = list(served.surrogate.names)
@@ -128,34 +92,32 @@ class Service:
             raise SureflowError(f"field {unknown[:100]!r} is not one of {', '.join(names)}")
         return [name for name in names if fields is None or name in fields]
 
-    def refuse_size(self, *counts: int) -> None:
-        size = int(np.prod([float(count) for count in counts]) * len(protocol.SUFFIXES))
-        if size > self.limits.values:
+    def refuse_size(self, *counts: int, text: bool) -> int:
+        """How many numbers an answer has at most, if that is not too many."""
+        size, limits = int(np.prod([float(count) for count in counts])), self.limits
+        most = min(limits.json_values, limits.values) if text else limits.values
+        if size > most:
+            binary = f", or for up to {limits.values:,} in binary form" if most < limits.values else ""
             raise SureflowError(
-                f"the answer would have {size:,} numbers, and {self.limits.values:,} are allowed: ask for fewer conditions or "
-                "fields"
+                f"the answer would have {size:,} numbers, and {most:,} are allowed{' as JSON' if text else ''}: ask for fewer "
+                f"conditions or fields{binary}"
             )
+        return size
 
     def gauges(self) -> dict[str, float]:
+        """By name and label, as Prometheus is told."""
         found: dict[str, float] = {}
         for name, served in self.models.items():
-            gathering, label = served.predictions, f'{{model="{name}"}}'
+            gathering, label = served.predictions, f'{{model="{_escaped(name)}"}}'
             found |= {
                 f"sureflow_batches{label}": gathering.batches,
                 f"sureflow_conditions_computed{label}": gathering.computed,
                 f"sureflow_conditions_kept{label}": gathering.found,
+                f"sureflow_conditions_waiting{label}": gathering.waiting,
             }
         return found
 
 
-def _moved(surrogate: Surrogate, conditions: np.ndarray) -> dict[str, np.ndarray]:
-    """The nodes of a mesh that moves, at a single condition."""
-    if surrogate.space.moving is None or len(conditions) > 1:
-        return {}
-    geometry = surrogate.space.at(conditions[0])
-    nodes = geometry.points if geometry.nodes is None else geometry.nodes
-    return {f"node_{axis}": values for axis, values in zip(surrogate.space.axes, nodes.T, strict=True)}
-
-
-def _attributes(dataset: xarray.Dataset) -> dict[str, Any]:
-    return {name: dataset.attrs[name] for name in ("verdict", "bars")}
+def _escaped(label: str) -> str:
+    """A value between quotes, as Prometheus reads it."""
+    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

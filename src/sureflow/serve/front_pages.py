@@ -1,9 +1,11 @@
 """The first page of the service and the page of its routes: plain HTML that needs nothing from elsewhere."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
+from urllib.parse import quote
 
-from jinja2 import Environment
+from jinja2 import Environment, Template
 
 HEAD = """<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>{{ title }}</title><link rel="icon" href="data:,">
@@ -12,12 +14,12 @@ td, th { text-align: left; padding: 0.2rem 1rem 0.2rem 0; vertical-align: top; }
 </head><body><h1>{{ title }}</h1>"""
 INDEX = (
     HEAD
-    + """{% for model in models %}<h2><a href="explore/{{ model.name }}">{{ model.name }}</a></h2>
-<p>{{ model.model }}, learned from {{ model.runs }} runs. {{ model.bars }}.</p>
+    + """{% for model in models %}<h2><a href="explore/{{ model.name | quoted }}">{{ model.name }}</a></h2>
+<p>{{ model.model }}, learned from {{ model.runs }} runs; {{ model.bars }}.</p>
 <table>{% for one in model.parameters %}<tr><th scope="row">{{ one.name }}</th>
 <td>{{ "%g" % one.trained_on[0] }} to {{ "%g" % one.trained_on[1] }} {{ one.unit if one.unit != "1" else "" }}</td></tr>
 {% endfor %}</table>
-<p><code>/v1/predict?model={{ model.name }}{% for one in model.parameters %}&amp;{{ one.name }}={{
+<p><code>/v1/predict?model={{ model.name | quoted }}{% for one in model.parameters %}&amp;{{ one.name | quoted }}={{
 "%g" % ((one.trained_on[0] + one.trained_on[1]) / 2) }}{% endfor %}</code></p>{% endfor %}
 <p><a href="docs">All routes</a>, <a href="openapi.json">OpenAPI</a>, <a href="metrics">metrics</a></p></body></html>"""
 )
@@ -28,7 +30,8 @@ DOCS = (
 {% for path, methods in paths.items() %}{% for method, route in methods.items() %}
 <h2><code>{{ method | upper }} {{ path }}</code></h2><p>{{ route.description or route.summary }}</p>
 <table>{% for one in route.parameters or [] %}<tr><th scope="row"><code>{{ one.name }}</code></th>
-<td>{{ one["in"] }}{{ ", required" if one.required else "" }}</td></tr>{% endfor %}</table>
+<td>{{ one["in"] }}{{ ", required" if one.required else "" }}{{
+". " + one.description if one.description else "" }}</td></tr>{% endfor %}</table>
 {% if route.requestBody %}<table>{% for name, one in
 route.requestBody.content["application/json"].schema.properties.items() %}<tr><th scope="row"><code>{{ name }}</code></th>
 <td>in the body{{ ". " + one.description if one.description else "" }}</td></tr>{% endfor %}</table>{% endif %}
@@ -37,8 +40,14 @@ route.requestBody.content["application/json"].schema.properties.items() %}<tr><t
 
 
 def index_page(models: Sequence[Mapping[str, Any]]) -> str:
-    return Environment(autoescape=True).from_string(INDEX).render(title="sureflow", models=models)
+    return _page(INDEX).render(title="sureflow", models=models)
 
 
 def docs_page(openapi: Mapping[str, Any]) -> str:
-    return Environment(autoescape=True).from_string(DOCS).render(title="Routes", paths=openapi["paths"])
+    return _page(DOCS).render(title="Routes", paths=openapi["paths"])
+
+
+def _page(text: str) -> Template:
+    pages = Environment(autoescape=True)
+    pages.filters["quoted"] = partial(quote, safe="")  # a name as a part of an address
+    return pages.from_string(text)

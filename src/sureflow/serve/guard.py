@@ -9,9 +9,10 @@ import time
 from base64 import b64decode
 from binascii import Error as NotBase64
 from collections import Counter
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any
 
+from sureflow.serve.origins import LOOPBACK, stranger
 from sureflow.serve.served_model import Limits
 
 Scope = MutableMapping[str, Any]
@@ -21,6 +22,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 OPEN = ("/v2/health/live", "/v2/health/ready")  # what a probe may ask without a token
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
+GONE = 499  # in counts and the log: the client has not waited for the answer (the number is that of nginx)
 LOG = logging.getLogger("sureflow.serve")
 
 
@@ -30,6 +32,10 @@ class TooLarge(Exception):
 
 class TooSlow(Exception):
     """A body that does not arrive in time."""
+
+
+class Gone(Exception):
+    """A client that has closed its connection."""
 
 
 class Counters:
@@ -56,17 +62,31 @@ class Counters:
             total += count
             lines.append(f'sureflow_request_seconds_bucket{{le="{edge}"}} {total}')
         lines += [f"sureflow_request_seconds_sum {self.seconds:.6f}", f"sureflow_request_seconds_count {total}"]
-        for name, value in {"sureflow_requests_in_flight": self.in_flight, **gauges}.items():
-            lines += [f"# TYPE {name.partition('{')[0]} gauge", f"{name} {value:g}"]
+        shown = {"sureflow_requests_in_flight": self.in_flight, **gauges}
+        for kind in dict.fromkeys(name.partition("{")[0] for name in shown):  # of all models, one after the other
+            lines.append(f"# TYPE {kind} gauge")
+            lines += [f"{name} {value:g}" for name, value in shown.items() if name.partition("{")[0] == kind]
         return "\n".join(lines) + "\n"
 
 
 class Guard:
-    """ASGI middleware: refuses what lacks the token, is too large or too slow; counts and logs every request."""
+    """ASGI middleware: refuses what lacks the token, is too large or too slow; counts and logs every request.
 
-    def __init__(self, app: Callable[..., Awaitable[None]], *, token: str | None, limits: Limits, counters: Counters):
+    Without a token, only requests for the names of this machine and for those in `hosts` are answered.
+    """
+
+    def __init__(
+        self,
+        app: Callable[..., Awaitable[None]],
+        *,
+        token: str | None,
+        limits: Limits,
+        counters: Counters,
+        hosts: Collection[str] = (),
+    ):
         self.app, self.limits, self.counters = app, limits, counters
         self.digest = None if token is None else hashlib.sha256(token.encode()).digest()
+        self.hosts = tuple(dict.fromkeys((*LOOPBACK, *hosts)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -85,7 +105,7 @@ class Guard:
             await self._answer(scope, receive, sent, lambda: status)
         finally:
             self.counters.in_flight -= 1
-            seconds = time.perf_counter() - began
+            seconds, status = time.perf_counter() - began, status or GONE
             # The path of a route, not of the request: an outsider must not make up names in the counts or the log.
             route = getattr(scope.get("route"), "path", "other")
             self.counters.add(route, status, seconds)
@@ -95,18 +115,16 @@ class Guard:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, status: Callable[[], int]) -> None:
         headers = {key.lower(): value for key, value in scope["headers"]}
-        if (
-            self.digest is not None
-            and scope["path"] not in OPEN
-            and not self._knows(headers.get(b"authorization", b""))
-        ):
+        if self.digest is None:
+            if (refused := stranger(scope["method"], headers, self.hosts)) is not None:
+                await refuse(send, *refused)
+                return
+        elif scope["path"] not in OPEN and not self._knows(headers.get(b"authorization", b"")):
             ask = [(b"www-authenticate", b'Basic realm="sureflow"')]
             await refuse(send, 401, "this service needs its token, as in 'Authorization: Bearer ...'", ask)
             return
         try:
-            async with asyncio.timeout(self.limits.seconds):
-                body = await self._body(headers, receive)
-                await self.app(scope, _given(body, receive), send)
+            await self._in_time(scope, headers, receive, send)
         except TooLarge:
             await refuse(send, 413, f"a request may have {self.limits.body_bytes} bytes")
         except TooSlow:
@@ -114,6 +132,24 @@ class Guard:
         except TimeoutError:
             if not status():
                 await refuse(send, 504, f"the answer took longer than {self.limits.seconds:g} seconds: ask for less")
+        except Gone:
+            pass
+
+    async def _in_time(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
+        """What the application answers, as long as somebody waits for it."""
+        leaving: asyncio.Task[None] | None = None
+        try:
+            async with asyncio.timeout(self.limits.seconds) as deadline:
+                body = await self._body(headers, receive)
+                leaving = asyncio.create_task(_end_when_gone(receive, deadline))
+                await self.app(scope, _given(body, receive), send)
+        except TimeoutError:
+            if leaving is not None and leaving.done():
+                raise Gone from None
+            raise
+        finally:
+            if leaving is not None:
+                leaving.cancel()
 
     def _knows(self, given: bytes) -> bool:
         kind, _, rest = given.partition(b" ")
@@ -162,6 +198,14 @@ def _given(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return one
+
+
+async def _end_when_gone(receive: Receive, deadline: asyncio.Timeout) -> None:
+    """Lets the time end when the client has closed the connection: what it asked for would be computed for nobody."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    if not deadline.expired():
+        deadline.reschedule(0.0)
 
 
 async def refuse(send: Send, status: int, sentence: str, headers: list[tuple[bytes, bytes]] | None = None) -> None:

@@ -12,6 +12,8 @@ import uvicorn
 
 from sureflow.errors import SureflowError
 from sureflow.serve.guard import LOG
+from sureflow.serve.origins import LOOPBACK
+from sureflow.serve.prompt_requests import PromptRequests
 from sureflow.serve.served_model import Limits
 from sureflow.serve.service import create_app
 from sureflow.surrogate.artifact import load
@@ -21,7 +23,6 @@ SHORTEST_TOKEN = 16
 # Seconds after which a thread that computes lets the others run: by default 5 ms, which the thread that answers would wait for
 # several times a request.
 SHORT = 2e-4
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def load_models(folders: Sequence[Path]) -> dict[str, Surrogate]:
@@ -41,7 +42,8 @@ def require_token(token: str | None, host: str) -> None:
         raise SureflowError(f"the token has {len(token)} characters: give at least {SHORTEST_TOKEN}, drawn at random")
     if token is None and host not in LOOPBACK:
         raise SureflowError(
-            f"host={host} lets other machines ask this service: give it a token, or bind it to 127.0.0.1"
+            f"host={host} lets other machines ask this service: give it a token with SUREFLOW_TOKEN or --token, or bind it to "
+            "127.0.0.1"
         )
 
 
@@ -90,9 +92,11 @@ def quick_answers() -> Iterator[None]:
 
 def host_models(models: dict[str, Surrogate], bound: socket.socket, *, token: str | None, limits: Limits) -> None:
     """Answer requests until the process is told to stop; those in flight are answered first."""
-    app = create_app(models, token=token, limits=limits)
+    app = create_app(models, token=token, limits=limits, hosts=[bound.getsockname()[0]])
     config = uvicorn.Config(
         app,
+        http=PromptRequests,
+        ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,

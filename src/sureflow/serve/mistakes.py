@@ -12,7 +12,10 @@ from starlette.routing import Match
 
 from sureflow.errors import Refused, SureflowError
 from sureflow.serve.formats import MEDIA, json_body
+from sureflow.serve.gathering import Overloaded
 from sureflow.serve.guard import LOG
+
+STRANGERS = {415: "A page from elsewhere must send JSON", 421: "The request is for another host"}
 
 
 class Mistake(BaseModel):
@@ -26,12 +29,12 @@ def described_mistakes(token: str | None) -> dict[int | str, dict[str, Any]]:
     return {
         status: {"description": words, "model": Mistake}
         for status, words in {
-            **({} if token is None else {401: "The token is missing or wrong"}),
+            **(STRANGERS if token is None else {401: "The token is missing or wrong"}),
             404: "There is no such model",
             408: "The body did not arrive in time",
             413: "The body is too large",
             422: "The request is wrong, or its conditions are refused",
-            503: "The service is stopping",
+            503: "The service is stopping, or too much is waiting",
             504: "The answer takes too long",
         }.items()
     }
@@ -45,6 +48,10 @@ def answer_mistakes(app: FastAPI) -> None:
     @app.exception_handler(Refused)
     async def refused(request: Request, error: Refused) -> Response:
         return _error(422, str(error), verdict="refused")
+
+    @app.exception_handler(Overloaded)
+    async def overloaded(request: Request, error: Overloaded) -> Response:
+        return _error(503, str(error), {"Retry-After": "1"})
 
     @app.exception_handler(SureflowError)
     async def wrong(request: Request, error: SureflowError) -> Response:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from sureflow.errors import SureflowError
+from sureflow.serve.formats import large_json_body
 from sureflow.serve.gathering import Result
 from sureflow.serve.served_model import ServedModel
 
@@ -93,6 +93,16 @@ def _tensors(inputs: Sequence[Tensor], rest: bytes) -> list[tuple[Tensor, np.nda
     return found
 
 
+def all_binary(request: InferRequest) -> bool:
+    """Whether no tensor of the answer is text."""
+    everything = bool(request.parameters.get("binary_data_output", False))
+    return all(_is_binary(one, everything) for one in request.outputs) if request.outputs else everything
+
+
+def _is_binary(output: WantedOutput, everything: bool) -> bool:
+    return bool(output.parameters.get("binary_data", everything))
+
+
 def response(
     served: ServedModel, request: InferRequest, results: Sequence[Result], bars: str
 ) -> tuple[bytes, dict[str, str]]:
@@ -103,7 +113,7 @@ def response(
     if unknown is not None:
         raise SureflowError(f"output {unknown[:100]!r} is not one of {', '.join(available)}")
     everything = bool(request.parameters.get("binary_data_output", False))
-    binary = {one.name: one.parameters.get("binary_data", everything) for one in request.outputs or ()}
+    binary = {one.name: _is_binary(one, everything) for one in request.outputs or ()}
     tensors: list[dict[str, Any]] = []
     parts: list[bytes] = []
     for name in asked:
@@ -124,7 +134,7 @@ def response(
     }
     if request.id:
         answer["id"] = request.id
-    head = orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
+    head = large_json_body(answer)
     if not parts:
         return head, {"content-type": "application/json"}
     return b"".join([head, *parts]), {"content-type": "application/octet-stream", LENGTH: str(len(head))}
@@ -136,20 +146,15 @@ def outputs_of(served: ServedModel, result: Mapping[str, Any]) -> dict[str, tupl
     return {name + suffix: (k, suffix) for suffix in SUFFIXES if suffix in result for k, name in enumerate(names)}
 
 
-def metadata(served: ServedModel) -> dict[str, Any]:
-    """What the protocol wants to know of a model."""
+async def metadata(served: ServedModel) -> dict[str, Any]:
+    """What the protocol wants to know of a model. Its outputs are those of a prediction at one of its runs."""
     surrogate = served.surrogate
-    points = surrogate.space.n_points
-    suffixes = ["", "_std"] if surrogate.calibration is not None or surrogate.has_samples else [""]
-    outputs = [
-        {"name": name + suffix, "datatype": "FP32", "shape": [-1, points]}
-        for suffix in suffixes
-        for name in surrogate.names
-    ]
+    (known,) = await served.predictions.results(surrogate.domain.parameters[:1])
+    shape = [-1, surrogate.space.n_points]
     return {
         "name": served.name,
         "versions": ["1"],
         "platform": "sureflow",
         "inputs": [{"name": name, "datatype": "FP64", "shape": [-1]} for name in surrogate.parameter_names],
-        "outputs": outputs,
+        "outputs": [{"name": name, "datatype": "FP32", "shape": shape} for name in outputs_of(served, known.arrays)],
     }

@@ -1,36 +1,39 @@
 """A trained model behind the service: what it is asked for, evaluated in batches."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-import xarray
 
+from sureflow.data.meshes import Points
 from sureflow.errors import SureflowError
 from sureflow.runtime import one_blas_thread
 from sureflow.serve.gathering import Gathering, Result
-from sureflow.surrogate.both_ways import both_ways
-from sureflow.surrogate.labelled import labelled_arrays, prediction_arrays, worth
-from sureflow.surrogate.mesh_bars import mesh_quantity_std
-from sureflow.surrogate.model import Answer, Surrogate, refusal
-from sureflow.uq.domain import Trust
+from sureflow.serve.proposing import Proposing
+from sureflow.surrogate.labelled import prediction_arrays, quantity_columns, quantity_names, worth
+from sureflow.surrogate.model import Answer, Surrogate, located, refusal
+from sureflow.uq.domain import Trust, Verdict
 
-MOST_VERDICTS = 4096  # conditions of one request, or of a batch
+MOST_VERDICTS = 4096  # conditions of one request
+PIECE = 256  # of them, placed together in some milliseconds
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much one request may ask for."""
+    """How much one request may ask for, and all of them together."""
 
     body_bytes: int = 1_000_000
     conditions: int = 256
     points: int = 100_000
     values: int = 20_000_000  # numbers in one answer
+    json_values: int = 5_000_000  # the same as text, of eleven bytes each
     seconds: float = 60.0
     batch: int = 32
+    queued: int = 2048  # conditions that wait for a model
     kept_bytes: int = 128_000_000
 
 
@@ -39,10 +42,12 @@ class ServedModel:
 
     def __init__(self, name: str, surrogate: Surrogate, limits: Limits):
         self.name, self.surrogate, self.limits = name, surrogate, limits
-        self.predictions = Gathering(self._predictions, most=limits.batch, kept_bytes=limits.kept_bytes)
-        self.sampled = Gathering(self._sampled, most=limits.batch, kept_bytes=1_000_000)
-        self.verdicts = Gathering(self._verdicts, most=MOST_VERDICTS, kept_bytes=1_000_000)
-        self.thread = ThreadPoolExecutor(1)  # for what takes long and must not hold predictions up
+        gathering = partial(Gathering, most=limits.batch, queued=limits.queued)
+        self.predictions = gathering(self._predictions, kept_bytes=limits.kept_bytes)
+        self.sampled = gathering(self._sampled, kept_bytes=1_000_000)
+        self.verdicts = Gathering(self._verdicts, most=PIECE, kept_bytes=1_000_000, queued=16 * MOST_VERDICTS)
+        self.proposals = Proposing(surrogate)
+        self.thread = ThreadPoolExecutor(1)  # for pages, files and large answers, which must not hold predictions up
 
     def conditions(self, parameters: Mapping[str, Any], most: int | None = None) -> np.ndarray:
         """Conditions by name, or a sentence about what is wrong with them."""
@@ -58,51 +63,49 @@ class ServedModel:
 
     async def results(self, conditions: np.ndarray, *, extrapolate: bool) -> list[Result]:
         """The prediction of every condition; refused where that is not to be trusted, unless an extrapolation is asked for."""
-        if not extrapolate:  # before anything large is computed
-            for one in await self.verdicts.results(conditions):
-                if one.verdict.trust is Trust.REFUSED:
-                    raise refusal(one.verdict)
+        await self.require_trusted(conditions, extrapolate=extrapolate)
         return await self.predictions.results(conditions)
 
-    async def dataset(self, conditions: np.ndarray, *, extrapolate: bool, single: bool) -> xarray.Dataset:
-        """A labelled prediction on the mesh."""
-        arrays = [result.arrays for result in await self.results(conditions, extrapolate=extrapolate)]
-        # A part of the bars that a condition lacks, such as that of the distance from the runs, is zero there.
-        suffixes = dict.fromkeys(suffix for one in arrays for suffix in one)
-        nothing = np.zeros_like(arrays[0][""])
-        stacked = {suffix: np.stack([one.get(suffix, nothing) for one in arrays]) for suffix in suffixes}
-        place = self.surrogate.place(conditions, extrapolate=True)
-        return labelled_arrays(self.surrogate, stacked, place, None, single=single)
+    async def results_at(self, conditions: np.ndarray, points: Points, *, extrapolate: bool) -> list[Result]:
+        """The same at points, without quantities."""
+        await self.require_trusted(conditions, extrapolate=extrapolate)
+        found: list[Result] = []
+        for piece in _pieces(conditions, self.limits.batch):  # between which others have their turn
+            found += await self.predictions.call(self._at_points, piece, points, conditions=len(piece))
+        return found
 
-    async def at_points(
-        self, parameters: Mapping[str, Any], points: Sequence[Any], *, extrapolate: bool
-    ) -> xarray.Dataset:
-        """A labelled prediction at points."""
+    async def require_trusted(self, conditions: np.ndarray, *, extrapolate: bool) -> None:
+        """Refuse conditions before anything large is computed."""
+        if extrapolate:
+            return
+        for verdict in await self.placed(conditions):
+            if verdict.trust is Trust.REFUSED:
+                raise refusal(verdict)
+
+    async def placed(self, conditions: np.ndarray) -> list[Verdict]:
+        """Whether predictions can be trusted. A few at a time, so that a single condition need not wait for a whole map."""
+        pieces = [await self.verdicts.results(piece) for piece in _pieces(conditions, PIECE)]
+        return [one.verdict for piece in pieces for one in piece]
+
+    def located(self, points: Sequence[Any]) -> Points:
+        """Points as an array, or a sentence about what is wrong with them."""
         if len(points) > self.limits.points:
             raise SureflowError(
                 f"{len(points)} points are more than the {self.limits.points} that one request may have"
             )
+        return located(points, len(self.surrogate.space.axes))
 
-        def predict() -> xarray.Dataset:
-            return self.surrogate.predict(points=points, extrapolate=extrapolate, **parameters)
-
-        return await self.predictions.call(predict)
-
-    async def observed(self, conditions: np.ndarray, results: Sequence[Result]) -> list[dict[str, Any]] | None:
-        """Quantities with their bars, of every condition; None where fields have none."""
-        observer = self.surrogate.observer
-        if observer is None:
+    async def observed(
+        self, conditions: np.ndarray, results: Sequence[Result] | None = None
+    ) -> list[dict[str, Any]] | None:
+        """Quantities with their bars, of every condition; None where fields have none. `results` on the mesh may hold them."""
+        if self.surrogate.observer is None:
             return None
-        if results[0].quantities is None:
+        if not self._tells_quantities:
             results = await self.sampled.results(conditions)
-        return [
-            {
-                quantity.name: {"value": value, "std": std, "unit": quantity.unit}
-                for quantity, value, std in zip(observer.quantities, *result.quantities, strict=True)
-            }
-            for result in results
-            if result.quantities is not None
-        ]
+        elif results is None:
+            results = await self.predictions.results(conditions)
+        return [dict(result.quantities) for result in results or () if result.quantities is not None]
 
     def description(self) -> dict[str, Any]:
         """Names, units and ranges."""
@@ -137,26 +140,35 @@ class ServedModel:
         return await asyncio.get_running_loop().run_in_executor(self.thread, function, *arguments)
 
     def close(self) -> None:
-        self.predictions.close()
-        self.sampled.close()
-        self.verdicts.close()
+        for one in (self.predictions, self.sampled, self.verdicts, self.proposals):
+            one.close()
         self.thread.shutdown(wait=False, cancel_futures=True)
 
+    @property
+    def _tells_quantities(self) -> bool:
+        """Whether predictions come with quantities: their calibrated bars cost nothing beside the fields."""
+        return self.surrogate.calibration is not None and self.surrogate.calibration.quantities is not None
+
     def _predictions(self, conditions: np.ndarray) -> list[Result]:
-        surrogate, count = self.surrogate, len(conditions)
-        calibrated = surrogate.calibration is not None and surrogate.calibration.quantities is not None
         # A condition far out may overflow, which its answer shows.
         with np.errstate(all="ignore"), one_blas_thread():
-            answer = surrogate.answer(conditions, extrapolate=True)
-            arrays = prediction_arrays(surrogate, answer)
-            quantities = self._observed(conditions, answer) if calibrated else None
+            answer = self.surrogate.answer(conditions, extrapolate=True)
+            quantities = self._observed(answer) if self._tells_quantities else None
+            return self._of_answer(answer, quantities)
+
+    def _at_points(self, conditions: np.ndarray, points: Points) -> list[Result]:
+        with np.errstate(all="ignore"), one_blas_thread():
+            return self._of_answer(self.surrogate.answer(conditions, points, extrapolate=True), None)
+
+    def _of_answer(self, answer: Answer, quantities: Sequence[Mapping[str, Any]] | None) -> list[Result]:
+        arrays = prediction_arrays(self.surrogate, answer)
         return [
             Result(
                 {suffix: values[case] for suffix, values in arrays.items()},
-                answer.place.verdicts[case],
+                verdict,
                 None if quantities is None else quantities[case],
             )
-            for case in range(count)
+            for case, verdict in enumerate(answer.place.verdicts)
         ]
 
     def _verdicts(self, conditions: np.ndarray) -> list[Result]:
@@ -166,16 +178,32 @@ class ServedModel:
         """Quantities of a model without calibrated bars of them, which samples of whole fields tell: they take long."""
         with np.errstate(all="ignore"), one_blas_thread():
             answer = self.surrogate.answer(conditions, extrapolate=True)
-            found = self._observed(conditions, answer)
+            found = self._observed(answer)
         return [Result({}, *both) for both in zip(answer.place.verdicts, found or (), strict=True)]
 
-    def _observed(self, conditions: np.ndarray, answer: Answer) -> list[tuple[np.ndarray, np.ndarray]] | None:
-        observer = self.surrogate.observer
-        if observer is None:
+    def _observed(self, answer: Answer) -> list[dict[str, Any]] | None:
+        """By condition and name: what is read off the fields, and beside it what was learned as a number."""
+        if self.surrogate.observer is None:
             return None
-        values, std, _ = both_ways(self.surrogate, conditions, answer, only_read=True)
-        assert values is not None
-        if std is None:
-            return list(zip(values, np.full_like(values, np.nan), strict=True))
-        mesh = mesh_quantity_std(self.surrogate, conditions, [quantity.name for quantity in observer.quantities])
-        return list(zip(values, np.hypot(std, np.nan_to_num(mesh * np.abs(values))), strict=True))
+        columns = quantity_columns(self.surrogate, answer.place, answer)
+        return [_told(columns, case) for case in range(len(answer.place.conditions))]
+
+
+def _pieces(conditions: np.ndarray, most: int) -> Iterator[np.ndarray]:
+    return (conditions[start : start + most] for start in range(0, len(conditions), most))
+
+
+def _told(columns: Mapping[str, tuple], case: int) -> dict[str, Any]:
+    def told(name: str) -> dict[str, float | None]:
+        return {
+            "value": columns[name][1][case],
+            "std": columns[f"{name}_std"][1][case] if f"{name}_std" in columns else None,
+        }
+
+    found = {name: told(name) | {"unit": columns[name][2]["units"]} for name in quantity_names(columns)}
+    for name, quantity in found.items():
+        learned = f"{name}_gp"
+        if learned in columns:
+            better = {"field": "field", "gp": "learned"}.get(columns[learned][2].get("better", ""))
+            quantity |= {"learned": told(learned), "better": better}
+    return found

@@ -1,6 +1,6 @@
 """The routes of the service."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -8,7 +8,6 @@ from typing import Any
 from fastapi import FastAPI, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 
-from sureflow.acquire.proposals import propose
 from sureflow.errors import SureflowError
 from sureflow.explore.explorer import served_explorer
 from sureflow.serve import protocol
@@ -19,14 +18,19 @@ from sureflow.serve.guard import Guard
 from sureflow.serve.mistakes import answer_mistakes, described_mistakes
 from sureflow.serve.request_bodies import body_schema, parsed
 from sureflow.serve.served_model import MOST_VERDICTS, Limits
-from sureflow.surrogate.labelled import worth
 from sureflow.surrogate.model import Surrogate
 
 RESERVED = ("model", "format", "fields", "extrapolate")  # in the query of /v1/predict, beside the parameters
 
 
-def create_app(models: Mapping[str, Surrogate], *, token: str | None = None, limits: Limits | None = None) -> FastAPI:
-    """The application, which any ASGI server runs."""
+def create_app(
+    models: Mapping[str, Surrogate],
+    *,
+    token: str | None = None,
+    limits: Limits | None = None,
+    hosts: Collection[str] = (),
+) -> FastAPI:
+    """The application, which any ASGI server runs; without a token, for the names of this machine and for `hosts`."""
     service = Service(models, limits or Limits())
 
     @asynccontextmanager
@@ -49,7 +53,8 @@ def create_app(models: Mapping[str, Surrogate], *, token: str | None = None, lim
     _add_protocol(app, service)
     _add_plain(app, service)
     _add_pages(app, service)
-    app.add_middleware(Guard, token=token, limits=service.limits, counters=service.counters)  # type: ignore[arg-type]
+    guarded = partial(Guard, token=token, limits=service.limits, counters=service.counters, hosts=hosts)
+    app.add_middleware(guarded)  # type: ignore[arg-type]
     return app
 
 
@@ -73,7 +78,7 @@ def _add_protocol(app: FastAPI, service: Service) -> None:
 
     async def metadata(name: str) -> dict[str, Any]:
         """Inputs and outputs of a model."""
-        return protocol.metadata(service.model(name))
+        return await protocol.metadata(service.model(name))
 
     async def model_ready(name: str) -> dict[str, Any]:
         """Whether a model can be asked."""
@@ -84,31 +89,25 @@ def _add_protocol(app: FastAPI, service: Service) -> None:
         served = service.model(name)
         given, rest = await parsed(request, protocol.InferRequest)
         conditions = protocol.conditions_of(served, given, rest)
-        asked = len(given.outputs) if given.outputs else len(served.surrogate.names)
-        service.refuse_size(len(conditions), served.surrogate.space.n_points, asked)
-        extrapolate = given.parameters.get("extrapolate", False) is True
-        results = await served.results(conditions, extrapolate=extrapolate)
-        body, headers = protocol.response(served, given, results, worth(served.surrogate))
-        return Response(body, headers=headers)
+        return await service.infer(served, given, conditions)
 
-    for base in ("/v2/models/{name}", "/v2/models/{name}/versions/1"):
-        versioned = "versions" in base
-        add = partial(app.add_api_route, tags=["Open Inference Protocol"], include_in_schema=not versioned)
-        add(base, metadata, methods=["GET"], name=f"metadata{versioned}")
-        add(f"{base}/ready", model_ready, methods=["GET"], name=f"model_ready{versioned}")
+    for version, base in {"": "/v2/models/{name}", "_of_version": "/v2/models/{name}/versions/1"}.items():
+        add = partial(app.add_api_route, tags=["Open Inference Protocol"], include_in_schema=not version)
+        add(base, metadata, methods=["GET"], name=f"metadata{version}")
+        add(f"{base}/ready", model_ready, methods=["GET"], name=f"model_ready{version}")
         add(
             f"{base}/infer",
             infer,
             methods=["POST"],
-            name=f"infer{versioned}",
+            name=f"infer{version}",
             openapi_extra=body_schema(protocol.InferRequest),
         )
 
 
 def _add_plain(app: FastAPI, service: Service) -> None:
     parameters = [
-        {"name": name, "in": "query", "required": True, "schema": {"type": "number"}}
-        for name in service.models[service.first].surrogate.parameter_names
+        {"name": name, "in": "query", "required": False, "schema": {"type": "number"}, "description": words}
+        for name, words in _described_parameters(service).items()
     ]
 
     @app.get("/v1/models", tags=["plain"])
@@ -150,7 +149,7 @@ def _add_plain(app: FastAPI, service: Service) -> None:
         given, _ = await parsed(request, PredictRequest)
         served = service.model(given.model)
         conditions = served.conditions(given.parameters, most=MOST_VERDICTS)
-        found = (await served.aside(partial(served.surrogate.place, conditions, extrapolate=True))).verdicts
+        found = await served.placed(conditions)
         answer = {"trust": [one.trust for one in found], "verdict": [str(one) for one in found]}
         return Response(json_body(answer), media_type=MEDIA["json"])
 
@@ -158,8 +157,7 @@ def _add_plain(app: FastAPI, service: Service) -> None:
     async def proposals(count: int = Query(5, ge=1, le=50), model: str | None = None) -> Response:
         """The conditions of the runs that would teach the model most."""
         served = service.model(model)
-        found = await served.aside(partial(propose, served.surrogate, count=count))
-        told = {"model": served.name, "criterion": found.attrs["criterion"], "conditions": found.to_dict("records")}
+        told = {"model": served.name, **await served.proposals.first(count)}
         return Response(json_body(told), media_type=MEDIA["json"])
 
 
@@ -180,6 +178,18 @@ def _add_pages(app: FastAPI, service: Service) -> None:
     @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)
     async def docs() -> str:
         return docs_page(app.openapi())
+
+
+def _described_parameters(service: Service) -> dict[str, str]:
+    """Of all models: which of them takes one depends on the model."""
+    takers: dict[str, list[str]] = {}
+    for served in service.models.values():
+        for name in served.surrogate.parameter_names:
+            takers.setdefault(name, []).append(served.name)
+    return {
+        name: f"A parameter of the model {' and of '.join(models)}, which needs all of its own."
+        for name, models in takers.items()
+    }
 
 
 def _number(name: str, text: str) -> float:

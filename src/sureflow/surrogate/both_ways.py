@@ -31,17 +31,15 @@ class BothWays(NamedTuple):
     numbers: Numbers
 
 
-def both_ways(
-    surrogate: Surrogate, conditions: Conditions, answer: Answer | None = None, *, only_read: bool = False
-) -> BothWays:
-    """At conditions; from an answer that is there. With `only_read`, without numbers that no field tells.
+def both_ways(surrogate: Surrogate, conditions: Conditions, answer: Answer | None = None) -> BothWays:
+    """At conditions; from an answer that is there.
 
     Where two values of one quantity lie farther apart than their bars allow, at least one of the bars is too narrow, and
     nobody knows which: both are widened, each until the other's bar accounts for the rest of the difference. Left-out sides
     of training runs show that this is where bars beyond the runs fail.
     """
     conditions = np.asarray(conditions, float)
-    observer, learned = surrogate.observer, surrogate.read_numbers if only_read else surrogate.numbers
+    observer, learned = surrogate.observer, surrogate.numbers
     numbers = {} if learned is None else learned(surrogate.number_space, conditions)
     if observer is None:
         return BothWays(None, None, numbers)
@@ -56,6 +54,18 @@ def both_ways(
             std[:, column] = np.sqrt(own + np.maximum(apart - bar**2, 0.0))
             numbers[quantity.name] = number, np.sqrt(bar**2 + np.maximum(apart - np.nan_to_num(own), 0.0))
     return BothWays(values, std, numbers)
+
+
+def better_values(surrogate: Surrogate, found: BothWays) -> tuple[Values, Values]:
+    """Of quantities that fields tell, with bars: read off them, or as a number where that errs less on runs left out."""
+    assert found.values is not None
+    assert found.std is not None
+    assert surrogate.observer is not None
+    values, std = found.values.copy(), found.std.copy()
+    for column, quantity in enumerate(surrogate.observer.quantities):
+        if surrogate.better_way(quantity.name) == "gp":
+            values[:, column], std[:, column] = found.numbers[quantity.name]
+    return values, std
 
 
 def wall_both_ways(

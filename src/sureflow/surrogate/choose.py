@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from sureflow import scratch
 from sureflow.data.normalize import Standard
 from sureflow.data.runs import Runs
 from sureflow.data.scaling import SimilarityScaling
@@ -228,11 +229,11 @@ def errors_at_once(
     What the model has learned from the runs besides their fields makes it optimistic: its errors count as much more as it says.
     """
     groups = [np.flatnonzero(fold.left_out) for fold in folds]
-    found = predict.fitted.leave_out(groups).predictive.mean
-    errors = []
-    for row, case in zip(found, np.concatenate(groups).tolist(), strict=True):
-        mean = predict.physical(Predictive(row[None], {}), runs.parameters[case : case + 1]).mean
-        errors.append(np.abs(np.asarray(mean)[0] - np.asarray(runs.fields[case], float)).mean(axis=1) / space.std)
+    found, cases, errors = predict.fitted.leave_out_mean(groups), np.concatenate(groups), []
+    for block in scratch.blocks(len(found), found[0].size):
+        physical = predict.physical(Predictive(found[block], {}), runs.parameters[cases[block]]).mean
+        for mean, case in zip(np.asarray(physical), cases[block].tolist(), strict=True):
+            errors.append(np.abs(mean - np.asarray(runs.fields[case], float)).mean(axis=1) / space.std)
     return np.split(predict.fitted.optimism * np.stack(errors), np.cumsum([len(group) for group in groups])[:-1])
 
 

@@ -24,10 +24,10 @@ def geometry_errors(space: Space, training: Runs, observe: ObserveOn) -> Errors 
     moving = space.moving
     if moving is None:
         return None
-    left_out = moving.places.leave_out([np.array([run]) for run in range(len(training))]).predictive.mean
+    left_out = moving.places.leave_out_mean([np.array([run]) for run in range(len(training))])
     rows = []
     for case, run in enumerate(training.each()):
-        points, nodes = np.split(np.asarray(left_out[case]).T, [moving.n_points])
+        points, nodes = np.split(left_out[case].T, [moving.n_points])
         suggested = Geometry(points, nodes if len(nodes) else None)
         fields, condition = np.asarray(run, float)[None], training.parameters[[case]]
         there, here = (observe(fields, condition, [one])[0] for one in (suggested, training.geometry_of(case)))

@@ -1,6 +1,6 @@
 """Names, units and sentences around the arrays of a prediction, and what a model says of itself."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -127,9 +127,9 @@ def worth(surrogate: Surrogate) -> str:
     return f"calibrated with {fitted.runs} {by}; intervals are promised inside the training ranges only{beyond}"
 
 
-def quantity_columns(surrogate: Surrogate, place: Place) -> dict[str, tuple]:
-    """Quantities by name, with units: read off the fields, and by Gaussian processes of their own."""
-    columns, (values, std, numbers) = {}, both_ways(surrogate, place.conditions)
+def quantity_columns(surrogate: Surrogate, place: Place, answer: Answer | None = None) -> dict[str, tuple]:
+    """Quantities by name, with units: read off the fields, of an answer that is there, and by processes of their own."""
+    columns, (values, std, numbers) = {}, both_ways(surrogate, place.conditions, answer)
     if surrogate.observer is not None and values is not None:
         for index, quantity in enumerate(surrogate.observer.quantities):
             columns[quantity.name] = ("case", values[:, index], {"units": quantity.unit})
@@ -137,6 +137,11 @@ def quantity_columns(surrogate: Surrogate, place: Place) -> dict[str, tuple]:
                 columns[f"{quantity.name}_std"] = ("case", std[:, index], {"units": quantity.unit})
     columns |= _own_processes(surrogate, numbers, {*columns})
     return columns if surrogate.mesh_error is None else columns | _with_mesh(surrogate, place, columns)
+
+
+def quantity_names(columns: Iterable[str]) -> list[str]:
+    """Those of the quantities themselves, without bars and second values."""
+    return [name for name in columns if not name.endswith(("_std", "_gp", "_std_surrogate", "_std_mesh"))]
 
 
 def labelled_quantities(surrogate: Surrogate, place: Place, *, single: bool) -> "xarray.Dataset":

@@ -54,7 +54,7 @@ def runs_at(
     found = np.zeros(len(runs), bool)
     complete = True
     for condition in conditions:
-        same = (np.abs(runs.parameters - condition) <= SAME * domain.width).all(axis=1)
+        same = (np.abs(domain.seen(runs.parameters) - domain.seen(condition)) <= SAME * domain.width).all(axis=1)
         found |= same
         complete &= bool(same.any())
     return found, complete
@@ -62,7 +62,7 @@ def runs_at(
 
 def in_training_order(runs: Runs, domain: TrainingDomain) -> Runs:
     """Those of the runs that were trained on, in the order of the training, whatever order they have here."""
-    distance = np.abs(runs.parameters[None] - domain.parameters[:, None]) / domain.width
+    distance = np.abs(domain.seen(runs.parameters)[None] - domain.seen(domain.parameters)[:, None]) / domain.width
     same = np.all(distance <= SAME, axis=2)
     return runs.select(same.argmax(axis=1)[np.any(same, axis=1)])
 

@@ -139,12 +139,6 @@ class Surrogate:
         """What its numbers are learned over."""
         return NumberSpace.of(self.header, self.predictor, self.domain)
 
-    @cached_property
-    def read_numbers(self) -> RunNumbers | None:
-        """Its numbers that can also be read off a field."""
-        read = [quantity.name for quantity in self.observer.quantities] if self.observer else []
-        return self.numbers and self.numbers.only(read)
-
     @property
     def calibrated_with(self) -> Conditions:
         """Conditions of runs that were not trained on and gave the bars: no test may use them."""
@@ -259,9 +253,9 @@ class Surrogate:
                 raise SureflowError("points and another mesh are both given: give one of them")
             return predict_on(self, on, extrapolate=extrapolate, **parameters)
         conditions = self.conditions(parameters)
-        located = None if points is None else _located(points, len(self.space.axes))
-        answer = self.answer(conditions, located, extrapolate=extrapolate)
-        return labelled_prediction(self, answer, located, single=_is_single(parameters))
+        at = None if points is None else located(points, len(self.space.axes))
+        answer = self.answer(conditions, at, extrapolate=extrapolate)
+        return labelled_prediction(self, answer, at, single=_is_single(parameters))
 
     def quantities(self, *, extrapolate: bool = False, **parameters: ArrayLike) -> "xarray.Dataset":
         """Stand-off, pressures, drag and heat flux at one condition or several, each with its standard deviation `_std`.
@@ -452,6 +446,7 @@ def domain_of(header: Header, parameters: Conditions) -> TrainingDomain:
         declared=header.declared,
         drawn=drawn_ranges(header, parameters),
         estimated=estimated_ranges(header, parameters),
+        logarithmic=frozenset(item.name for item in header.parameters if item.scale == "log"),
     )
 
 
@@ -474,13 +469,14 @@ def _is_single(parameters: Mapping[str, Any]) -> bool:
     return not any(np.ndim(value) for value in parameters.values())
 
 
-def _located(points: Any, n_axes: int) -> Points:
+def located(points: Any, n_axes: int) -> Points:
+    """Points as an array (point, axis), or a sentence about what is wrong with them."""
     try:
-        located = np.asarray(points, float)
+        found = np.asarray(points, float)
     except (TypeError, ValueError):
         raise SureflowError(f"points must be numbers (point, {n_axes}); given: {shortened(repr(points))}") from None
-    require_points(located, n_axes)
-    return located
+    require_points(found, n_axes)
+    return found
 
 
 def _column(name: str, values: Any) -> Float[np.ndarray, " case"]:

@@ -22,7 +22,7 @@ from sureflow.surrogate.number_process import NumberFacts, NumberGroup, NumberPr
 from sureflow.surrogate.number_space import InputKind, NumberSpace
 from sureflow.surrogate.observe import Observer
 from sureflow.surrogate.predictor import Conditions
-from sureflow.uq.bars import Calibration
+from sureflow.uq.bars import Calibration, alone
 from sureflow.uq.domain import TrainingDomain
 from sureflow.uq.fit_bars import FEWEST_HELD_OUT, fit_calibration
 from sureflow.uq.folds import Fold, HeldOutRuns
@@ -80,7 +80,7 @@ class RunNumbers:
         if self.bars is not None:
             beyond, size = space.domain.beyond(conditions), np.maximum(np.abs(values), TINY)
             own = (std / size)[:, :, None]
-            std = size * self.bars.std(own, np.ones(len(values)), beyond, lambda bars: bars)[:, :, 0]
+            std = size * self.bars.std(own, np.ones(len(values)), beyond, alone)[:, :, 0]
         names = [one.facts.name for one in self.processes]
         return dict(zip(names, zip(values.T, std.T, strict=True), strict=True))
 

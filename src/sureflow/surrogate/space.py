@@ -29,6 +29,7 @@ from sureflow.data.wall_layer import Lines, lines_of
 from sureflow.errors import SureflowError
 from sureflow.models.contract import Coordinates, View
 from sureflow.models.interpolation import Interpolation, InterpolationSettings
+from sureflow.remembered import once_for_each
 
 Conditions = Float[np.ndarray, "case parameter"]
 Fields = Float[np.ndarray, "case variable point"]
@@ -47,16 +48,9 @@ class MovingGeometry:
     places: Interpolation  # its fields are the axes
     n_points: int
 
-    @classmethod
-    def of(cls, runs: Runs) -> Self:
-        first = runs.geometry_of(0)
-        n_places = sum(len(array) for array in first.arrays())
-        places = scratch.empty((len(runs), first.points.shape[1], n_places))
-        for case, place in enumerate(places):
-            place[:] = np.concatenate(runs.geometry_of(case).arrays()).T
-        inputs = Standard.fit(runs.parameters, axis=0)
-        view = View(inputs.forward(runs.parameters), places, np.empty((n_places, 0)), runs.header.axes)
-        return cls(inputs, InterpolationSettings(scales="learned").fit(view), len(first.points))
+    @staticmethod
+    def of(runs: Runs) -> "MovingGeometry":
+        return _moving_geometry(runs)
 
     def at(self, condition: Float[np.ndarray, " parameter"]) -> Geometry:
         """The last ones are kept: a prediction asks several times for the same, and so does a calibration for all runs."""
@@ -78,6 +72,19 @@ class MovingGeometry:
         found = self.places.slope(self.inputs.forward(condition[None]), nowhere, along[None] / self.inputs.std, nowhere)
         points, nodes = np.split(found.T, [self.n_points])
         return Geometry(points, nodes if len(nodes) else None)
+
+
+@once_for_each
+def _moving_geometry(runs: Runs) -> MovingGeometry:
+    """Every candidate of a comparison asks for it."""
+    first = runs.geometry_of(0)
+    n_places = sum(len(array) for array in first.arrays())
+    places = scratch.empty((len(runs), first.points.shape[1], n_places))
+    for case, place in enumerate(places):
+        place[:] = np.concatenate(runs.geometry_of(case).arrays()).T
+    inputs = Standard.fit(runs.parameters, axis=0)
+    view = View(inputs.forward(runs.parameters), places, np.empty((n_places, 0)), runs.header.axes)
+    return MovingGeometry(inputs, InterpolationSettings(scales="learned").fit(view), len(first.points))
 
 
 @dataclass(frozen=True)

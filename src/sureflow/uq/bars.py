@@ -51,6 +51,11 @@ Factors = Mapping[float, tuple[float, ...]]
 StoredFactors = dict[float, tuple[float | None, ...]]
 
 
+def alone(bars: Fields) -> Fields:
+    """For values without neighbors, such as quantities of interest."""
+    return bars
+
+
 @dataclass(frozen=True)
 class Query:
     """What bars depend on besides the model's own: where the conditions lie, units and neighbors; and the model itself."""
@@ -218,7 +223,7 @@ class Calibration(ErrorBars):
         """In place of bars of its own a quantity has the novelty of the condition."""
         place = query.place
         own = quantity_bars(place.novelty, len(self.scale))
-        return self.std(own, place.novelty, place.beyond, lambda bars: bars)[:, :, 0]
+        return self.std(own, place.novelty, place.beyond, alone)[:, :, 0]
 
     def noting(self, conditions: tuple[tuple[float, ...], ...]) -> Self:
         return replace(self, conditions=conditions)

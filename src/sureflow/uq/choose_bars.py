@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from sureflow import scratch
 from sureflow.metrics.bar_score import GAUSSIAN_50, GAUSSIAN_90, TINY, bar_scores, best_level
-from sureflow.uq.bars import FLOOR, LEAST_NOVELTY, Around
+from sureflow.uq.bars import FLOOR, LEAST_NOVELTY, Around, alone
 from sureflow.uq.folds import HeldOutRuns
 
 ByVariable = Float[np.ndarray, " variable"]
@@ -44,7 +44,7 @@ class BarForm:
 
     growth: float = 0.0
     scale: Float[np.ndarray, "variable point"] | None = None
-    around: Around = lambda bars: bars
+    around: Around = alone
     spread: float = 0.0
 
     def of(self, own: OfPoints, novelty: float, some: slice = slice(None)) -> OfPoints:

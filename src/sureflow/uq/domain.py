@@ -70,7 +70,8 @@ def _nothing_new(conditions: Conditions) -> Novelty:
 class TrainingDomain:
     """The parameters of the training runs, their ranges, what is new to the model, and how far beyond one may ask.
 
-    Distances are in widths of the ranges of the runs, parameter by parameter. `reach` is the distance beyond which a condition
+    Distances are in widths of the ranges of the runs, parameter by parameter; of `logarithmic` parameters, which models see so,
+    those of their logarithms. `reach` is the distance beyond which a condition
     is refused; calibration sets it to twice the farthest distance at which runs were left out, if that is less. `declared` are
     the ranges in which a condition may lie inside although no run reaches as far, and so are those that the runs were `drawn`
     from, or those `estimated` where neither is known. `limits` are those of the header of the runs, beyond which nothing is
@@ -86,6 +87,15 @@ class TrainingDomain:
     estimated: Ranges = field(default_factory=dict)
     novelty: Callable[[Conditions], Novelty] = _nothing_new
     usual: float = math.inf  # the novelty of held-out runs that hardly any of them exceeded
+    logarithmic: frozenset[str] = frozenset()
+
+    def seen(self, conditions: Float[np.ndarray, "*case parameter"]) -> Float[np.ndarray, "*case parameter"]:
+        """As distances are measured: -inf for what has no logarithm."""
+        found = np.array(conditions, float)
+        for column in (column for column, name in enumerate(self.names) if name in self.logarithmic):
+            values = found[..., column]
+            found[..., column] = np.log(values, out=np.full_like(values, -np.inf), where=values > 0)
+        return found
 
     @cached_property
     def lower(self) -> Condition:
@@ -98,7 +108,7 @@ class TrainingDomain:
     @cached_property
     def width(self) -> Condition:
         """Ranges of the training runs; 1 for a parameter that is the same in all of them."""
-        return np.where(self.upper > self.lower, self.upper - self.lower, 1.0)
+        return np.where(self.upper > self.lower, self.seen(self.upper) - self.seen(self.lower), 1.0)
 
     @cached_property
     def ranges(self) -> tuple[Condition, Condition]:
@@ -118,12 +128,13 @@ class TrainingDomain:
 
     def excess(self, conditions: Float[np.ndarray, "... parameter"]) -> Float[np.ndarray, "... parameter"]:
         """How far each parameter lies outside its range, in widths of the ranges of the runs; 0 inside."""
-        lower, upper = self.ranges
-        return np.maximum(0, np.maximum(lower - conditions, conditions - upper)) / self.width
+        (lower, upper), seen = map(self.seen, self.ranges), self.seen(conditions)
+        return np.maximum(0, np.maximum(lower - seen, seen - upper)) / self.width
 
     def beyond(self, conditions: Conditions) -> Sides:
         """How far conditions lie below and above the runs in each parameter: (below, above) parameter by parameter."""
-        outside = np.stack([self.lower - conditions, conditions - self.upper], axis=2)
+        seen = self.seen(conditions)
+        outside = np.stack([self.seen(self.lower) - seen, seen - self.seen(self.upper)], axis=2)
         return (np.maximum(outside, 0.0) / self.width[:, None]).reshape(len(conditions), -1)
 
     def place(self, conditions: Conditions) -> "Place":
@@ -156,6 +167,8 @@ class TrainingDomain:
         for column, (name, value) in enumerate(zip(self.names, condition, strict=True)):
             if not np.isfinite(value):
                 return f"{name}={value} is not a finite number"
+            if name in self.logarithmic and value <= 0:
+                return f"{name}={value:g} must be positive: the model sees its logarithm"
             low, high = self.limits.get(name, (-np.inf, np.inf))
             broken_by_runs = self.lower[column] < low or self.upper[column] > high
             if not (low <= value <= high or broken_by_runs):
@@ -169,15 +182,21 @@ class TrainingDomain:
     def missing(self) -> Float[np.ndarray, "direction parameter"]:
         """Directions in which the runs do not vary though each of their parameters does, in widths of the ranges."""
         varies = self.upper > self.lower
-        runs = (self.parameters - self.parameters.mean(axis=0))[:, varies] / self.width[varies]
+        seen = self.seen(self.parameters)
+        runs = (seen - self.middle)[:, varies] / self.width[varies]
         _, singular, directions = np.linalg.svd(runs, full_matrices=True)
         rank = int(np.sum(singular > FLAT * math.sqrt(len(runs))))
         found = np.zeros((directions.shape[0] - rank, len(self.names)))
         found[:, varies] = directions[rank:]
         return found
 
+    @cached_property
+    def middle(self) -> Condition:
+        """The mean of the runs, as distances are measured."""
+        return self.seen(self.parameters).mean(axis=0)
+
     def _off_plane(self, condition: Condition) -> str:
-        off = self.missing @ ((condition - self.parameters.mean(axis=0)) / self.width)
+        off = self.missing @ ((self.seen(condition) - self.middle) / self.width)
         if not len(off) or np.abs(off).max() <= OFF_PLANE:
             return ""
         together = np.abs(self.missing).max(axis=0) > OFF_PLANE
@@ -191,7 +210,7 @@ class TrainingDomain:
         """Which parameters lie outside their ranges and by how much; or how new a condition inside of them is."""
         lower, upper = self.ranges
         beyond = [
-            f"{name}={value:g} is outside {low:g}..{high:g} by {share:.0%} of the range of the runs"
+            f"{name}={value:g} is outside {low:g}..{high:g}{self._told(name)} by {share:.0%} of the range of the runs"
             for name, value, low, high, share in zip(
                 self.names, condition, lower, upper, self.excess(condition), strict=True
             )
@@ -201,6 +220,10 @@ class TrainingDomain:
             f"every parameter is in its range, but this combination is {novelty / self.usual:.2g} times as new to the model "
             f"as {1 - MORE_NOVEL:.0%} of its training runs were when they were left out"
         )
+
+    def _told(self, name: str) -> str:
+        """Of a range that nobody told."""
+        return ", the range estimated from the runs," if name in self.estimated else ""
 
     def _by_estimate(self, condition: Condition) -> str:
         """Which parameters lie beyond the runs, in ranges that are estimated from them alone."""
@@ -215,7 +238,7 @@ class TrainingDomain:
 
     def _nearest(self, condition: Condition) -> str:
         """The nearest run, and the parameter in which it differs most."""
-        away = (self.parameters - condition) / self.width
+        away = (self.seen(self.parameters) - self.seen(condition)) / self.width
         nearest = int(np.linalg.norm(away, axis=1).argmin())
         most = int(np.abs(away[nearest]).argmax())
         at = ", ".join(f"{name}={value:.4g}" for name, value in zip(self.names, self.parameters[nearest], strict=True))

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from sureflow import scratch
 from sureflow.errors import SureflowError
 from sureflow.metrics.bar_score import TINY
-from sureflow.uq.bars import Around, Calibration, Calibrations
+from sureflow.uq.bars import Around, Calibration, Calibrations, alone
 from sureflow.uq.choose_bars import AT_ONCE, BarForm, Factor, Points, Sample, best_factor, factors_of, fit_growth
 from sureflow.uq.conformal import LEVELS, mean_factors, simultaneous_factors
 from sureflow.uq.domain import DEFAULT_REACH
@@ -77,7 +77,7 @@ def fit_calibrations(
 def fit_calibration(
     held_out: HeldOutRuns,
     sides: Sides = (),
-    around: Around = lambda bars: bars,
+    around: Around = alone,
     *,
     exact: bool,
     steepest: float = STEEPEST_GROWTH,
@@ -225,11 +225,11 @@ def _fit_side(found: dict[int, _Side], side: int, runs: HeldOutRuns, inside: Bar
         return
     kinds = tuple(Factor) if n_runs >= FEWEST_OF_A_FIELD else (Factor.LEVEL,)
     tried = []
-    for form in (inside, replace(inside, spread=SPREAD)):
+    for form in (inside,) if inside.around is alone else (inside, replace(inside, spread=SPREAD)):
         sample = Sample.of(runs, form, seed)
         kind, score = best_factor(kinds, sample, PRIOR_RUNS_OF_A_SIDE, seed)
         tried.append((score, form, sample, kind))
-    _, form, sample, kind = tried[int(tried[1][0] <= tried[0][0] + WORTH)]
+    _, form, sample, kind = tried[-1] if tried[-1][0] <= tried[0][0] + WORTH else tried[0]
     found[side] = _Side(factors_of(kind, runs, sample, form, PRIOR_RUNS_OF_A_SIDE), form.spread, n_runs)
 
 

@@ -119,7 +119,7 @@ def side_folds(domain: TrainingDomain, depths: Sequence[float] = DEPTHS) -> dict
     Side 2 k is below the range of parameter k, and side 2 k + 1 above it.
     """
     found: dict[int, list[Fold]] = {}
-    position = (domain.parameters - domain.lower) / domain.width
+    position = (domain.seen(domain.parameters) - domain.seen(domain.lower)) / domain.width
     for column in np.flatnonzero(domain.upper > domain.lower):
         for is_above, inward in enumerate((position[:, column], 1.0 - position[:, column])):
             bands = {(inward < depth).tobytes(): inward < depth for depth in depths}

@@ -104,7 +104,7 @@ class HullCalibration(ErrorBars):
         """The nearest conditions of the hull, and the way from them in the inputs of the model, in widths of their ranges."""
         domain, conditions = query.place.domain, query.place.conditions
         offset = _displacement(domain, conditions)
-        nearest = np.where((offset != 0).any(axis=1, keepdims=True), conditions - offset * domain.width, conditions)
+        nearest = np.where((offset != 0).any(axis=1, keepdims=True), conditions - offset * _widths(domain), conditions)
         runs = query.inputs(domain.parameters)
         width = np.ptp(runs, axis=0)
         way = np.zeros_like(conditions)
@@ -163,12 +163,17 @@ class HullCalibration(ErrorBars):
         )
 
 
+def _widths(domain: TrainingDomain) -> Condition:
+    """Of the box, without logarithms."""
+    return np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
+
+
 def _displacement(domain: TrainingDomain, conditions: Conditions) -> Conditions:
     """From the nearest point of the hull to each condition, in widths of the box; 0 inside."""
     if len(domain.parameters) > MOST_RUNS_OF_A_HULL:
-        return (conditions - np.clip(conditions, domain.lower, domain.upper)) / domain.width
-    runs = (domain.parameters - domain.lower) / domain.width
-    found = [_from_hull(runs, condition) for condition in (conditions - domain.lower) / domain.width]
+        return (conditions - np.clip(conditions, domain.lower, domain.upper)) / _widths(domain)
+    runs = (domain.parameters - domain.lower) / _widths(domain)
+    found = [_from_hull(runs, condition) for condition in (conditions - domain.lower) / _widths(domain)]
     return np.array(found).reshape(conditions.shape)
 
 

@@ -10,11 +10,13 @@ function chart(box, room, curves, { x, y }) {
   const py = (v) => height - bottom - (height - top - bottom) * (v - ys[0]) / (ys[1] - ys[0]);
   const path = (of) => of.map(([a, b], i) => `${i ? "L" : "M"}${px(a).toFixed(1)} ${py(b).toFixed(1)}`).join("");
   const parts = [];
-  for (const tick of ticks(...xs, width / 75)) parts.push(`<line class="grid" x1="${px(tick)}" x2="${px(tick)}" y1="${top}" y2="${height - bottom}"/><text x="${px(tick)}" y="${height - bottom + 15}" text-anchor="middle">${short(tick)}</text>`);
-  for (const tick of ticks(...ys, 6)) parts.push(`<line class="grid" y1="${py(tick)}" y2="${py(tick)}" x1="${left}" x2="${width - right}"/><text x="${left - 5}" y="${py(tick) + 4}" text-anchor="end">${short(tick)}</text>`);
+  const [across, up] = [ticks(...xs, width / 75), ticks(...ys, 6)], [wide, high] = [digitsOf(across, 4), digitsOf(up, 4)];
+  for (const tick of across) parts.push(`<line class="grid" x1="${px(tick)}" x2="${px(tick)}" y1="${top}" y2="${height - bottom}"/><text x="${px(tick)}" y="${height - bottom + 15}" text-anchor="middle">${short(tick, wide)}</text>`);
+  for (const tick of up) parts.push(`<line class="grid" y1="${py(tick)}" y2="${py(tick)}" x1="${left}" x2="${width - right}"/><text x="${left - 5}" y="${py(tick) + 4}" text-anchor="end">${short(tick, high)}</text>`);
   parts.push(`<rect class="frame" x="${left}" y="${top}" width="${width - left - right}" height="${height - top - bottom}"/>`);
   curves.forEach((curve, k) => {
     const name = k ? "b" : "a", points = [...curve.x.keys()].filter((i) => isFinite(curve.y[i]));
+    if (!points.length) return;
     if (curve.half) {
       const above = points.map((i) => [curve.x[i], curve.y[i] + curve.half[i]]), below = points.map((i) => [curve.x[i], curve.y[i] - curve.half[i]]);
       parts.push(`<path class="${name}-band" d="${path([...above, ...below.reverse()])}Z"/>`);
@@ -38,6 +40,12 @@ function ticks(low, high, about) {
   const found = [];
   for (let k = Math.ceil(low / step); k * step <= high + 1e-9 * step; k++) found.push(k * step);
   return found;
+}
+
+// As many digits as tell evenly spaced marks apart, and no fewer than that.
+function digitsOf(marks, least) {
+  const size = Math.max(...marks.map(Math.abs)), step = marks[1] - marks[0];
+  return size > 0 && step > 0 ? Math.max(least, 2 + Math.floor(Math.log10(size)) - Math.floor(Math.log10(step))) : least;
 }
 
 function short(value, digits = 4) {

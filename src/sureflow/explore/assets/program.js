@@ -16,7 +16,8 @@ const ELEMENTWISE = {
   tanh: (out, a) => { for (let k = 0; k < out.length; k++) out[k] = Math.tanh(a[k]); },
   sqrt: (out, a) => { for (let k = 0; k < out.length; k++) out[k] = Math.sqrt(Math.max(a[k], 0)); },
 };
-const OF_SMALL = ["combine", "squares", "spread", "warp", "frame", "below"];  // what makes a field of small values
+const SUMS = ["combine", "squares", "spread"];  // of rows of fields
+const OF_SMALL = [...SUMS, "warp", "frame", "below"];  // what makes a field of small values
 const OF_FIELDS = ["lines"];  // what makes small values of a field
 const EVERYWHERE = { name: "all" };  // the region of all points
 
@@ -28,8 +29,19 @@ class Program {
     this.payload = payload;
     this.prepared = new Map();
     this.isField = [];
-    for (const { op, inputs } of this.steps)
+    this.sizes = [];
+    for (const step of this.steps) {
+      const { op, inputs } = step;
       this.isField.push(OF_SMALL.includes(op) || (!OF_FIELDS.includes(op) && inputs.some((i) => this.isField[i])));
+      this.sizes.push(this.sizeOf(step));
+    }
+  }
+
+  // How many values a field has: of all that is drawn, and more where neighbors of these matter.
+  sizeOf({ op, inputs, settings }) {
+    if (SUMS.includes(op)) return this.payload.described[settings.rows].shape[2];
+    const before = ["around", "drawn"].includes(op) ? undefined : inputs.find((i) => this.isField[i]);
+    return before === undefined ? this.values : this.sizes[before];
   }
 
   has(name) { return name in this.outputs; }
@@ -82,8 +94,8 @@ class Program {
   }
 
   computeField(evaluation, index, variable, region) {
-    const step = this.steps[index], small = (place) => this.small(evaluation, step.inputs[place]), size = region === EVERYWHERE ? this.values : region.points.length;
-    if (["combine", "squares", "spread"].includes(step.op)) {
+    const step = this.steps[index], small = (place) => this.small(evaluation, step.inputs[place]), size = region === EVERYWHERE ? this.sizes[index] : region.points.length;
+    if (SUMS.includes(step.op)) {
       const rows = this.payload.rows(step.settings.rows, variable, region);
       return { combine: (weights) => combined(weights, 0, rows), squares: (weights) => squares(weights, rows), spread: (weights) => spread(weights, rows) }[step.op](small(0));
     }
@@ -99,8 +111,10 @@ class Program {
     if (step.op === "select") return this.field(evaluation, step.inputs[step.settings.which[variable]], variable, region);
     if (step.op === "raise" && !this.isField[step.inputs[1]] && small(1)[0] === 0) return new Float32Array(size).fill(1);
     if (step.op === "around" && region.rough) return this.field(evaluation, step.inputs[0], variable, region);
+    if (step.op === "drawn") return this.field(evaluation, step.inputs[0], variable, region).subarray(0, size);
     if (step.op === "around") {
-      const all = around(this.field(evaluation, step.inputs[0], variable, EVERYWHERE), step.settings.shape, step.settings.neighbors);
+      const given = this.field(evaluation, step.inputs[0], variable, EVERYWHERE), { shape, neighbors, count } = step.settings;
+      const all = step.arrays.places ? aroundSome(given, this.payload.array(step.arrays.places).data, shape, neighbors, count) : around(given, shape, neighbors);
       return region === EVERYWHERE ? all : Float32Array.from(region.points, (point) => all[point]);
     }
     if (step.op === "multiply" && step.inputs.some((i) => !this.isField[i] && this.factor(evaluation, i, variable) === 0)) return new Float32Array(size);
@@ -321,6 +335,14 @@ function around(values, shape, neighbors) {
     found = next;
   }
   return found;
+}
+
+// The same at the first of some points of a block, where the values at the points of a block are known that are near these.
+function aroundSome(values, places, shape, neighbors, count) {
+  const block = new Float32Array(shape.reduce((a, b) => a * b, 1)).fill(-Infinity);
+  places.forEach((place, i) => { block[place] = values[i]; });
+  const all = around(block, shape, neighbors);
+  return Float32Array.from(places.subarray(0, count), (place) => all[place]);
 }
 
 function combined(given, first, rows) {

@@ -50,9 +50,3 @@ class Body {
     return ((place[0] - middle[0]) * normal[0] + (place[1] - middle[1]) * normal[1]) / this.nose;
   }
 }
-
-function interpolated(at, xs, ys) {
-  if (at <= xs[0]) return ys[0];
-  for (let i = 1; i < xs.length; i++) if (at <= xs[i]) return ys[i - 1] + (ys[i] - ys[i - 1]) * (at - xs[i - 1]) / (xs[i] - xs[i - 1]);
-  return ys[ys.length - 1];
-}

@@ -26,7 +26,7 @@ class LocalSource {
     return this.latest.get(key);
   }
 
-  // Size of the bars at a few points, relative to the range of the field, and the verdict: what a map shows.
+  // The verdict, and the root mean square of the bars at a few points, in the unit of the field: what a map shows.
   glance(at, variable, region) {
     const answer = new LocalAnswer(this, at);
     const std = answer.std(variable, region);
@@ -41,6 +41,8 @@ class LocalAnswer {
     Object.assign(this, { source, at });
     this.evaluation = source.program?.run(at);
   }
+
+  get drawable() { return true; }
 
   // A named output of the program, or nothing.
   value(name, variable, region) { const { program } = this.source; return program.has(name) ? program.get(this.evaluation, name, variable, region) : null; }
@@ -63,9 +65,14 @@ class LocalAnswer {
     const [density, temperature] = found.variables.map((v) => this.mean(v, found.region));
     const values = found.values(density, temperature, this.value("stream"), this.value("body")), relative = this.value("quantity_std");
     const numbers = this.value("numbers"), bars = this.value("number_std");
-    // Where a number that was learned by itself lies farther off than its bar allows, that of the field is too narrow.
-    const widened = (own, k, value) => (numbers ? Math.sqrt(own ** 2 + Math.max((value - numbers[k]) ** 2 - bars[k] ** 2, 0)) : own);
-    return values.map((value, k) => ({ value, std: relative ? widened(relative[k] * Math.abs(value), k, value) : null }));
+    return values.map((value, k) => {
+      if (!relative) return { value, std: null };
+      const own = relative[k] * Math.abs(value);
+      if (!numbers) return { value, std: own };
+      // Where two values of a quantity lie farther apart than the bar of the other allows, a bar is too narrow.
+      const widened = (bar, other) => Math.sqrt(bar ** 2 + Math.max((value - numbers[k]) ** 2 - other ** 2, 0));
+      return found.learned[k] ? { value: numbers[k], std: widened(bars[k], own) } : { value, std: widened(own, bars[k]) };
+    });
   }
 }
 
@@ -81,45 +88,68 @@ class StartAnswer extends LocalAnswer {
   }
 }
 
+const PAUSE = 3000, PATIENCE = 120000;  // milliseconds: before a request is repeated that failed, and until it counts as failed
+
 // The same answers from a service, which computes them; one request at a time, and then the latest condition.
 class RemoteSource {
   constructor(header, payload) {
     this.used = header.used ? payload.array(header.used).data : null;
-    Object.assign(this, { header, answers: new Map(), arrived: () => {}, asking: false, wanted: [] });
+    Object.assign(this, { header, answers: new Map(), failures: new Map(), arrived: () => {}, asked: null, wanted: [], last: null, pause: PAUSE });
   }
 
   async open() {}
 
-  // Null until the answer is there; `arrived` is called then.
+  // Null until the answer is there, or none can be had; `arrived` is called then.
   answer(at) {
-    const key = at.join(" ");
-    if (!this.answers.has(key)) { this.wanted = [...this.wanted.filter((one) => one.join(" ") !== key), [...at]].slice(-2); this.ask(); }
-    return this.answers.get(key) ?? null;
+    const key = at.join(" "), failure = this.failures.get(key);
+    if (!this.answers.has(key) && !failure?.waits && key !== this.asked) {
+      this.wanted = [...this.wanted.filter((one) => one.join(" ") !== key), [...at]].slice(-2);
+      this.ask();
+    }
+    return this.answers.get(key) ?? failure ?? null;
   }
 
   async ask() {
-    if (this.asking || !this.wanted.length) return;
-    this.asking = true;
-    const at = this.wanted.pop(), query = new URLSearchParams({ model: this.header.service.model, format: "binary", extrapolate: "true" });
-    this.header.parameters.forEach(({ name }, k) => query.set(name, at[k]));
-    let answer;
+    if (this.asked !== null || !this.wanted.length) return;
+    const at = this.wanted.pop(), key = this.asked = at.join(" ");
     try {
-      const response = await fetch(`${this.header.service.url}/v1/predict?${query}`);
-      answer = response.ok ? new RemoteAnswer(this, at, await response.arrayBuffer()) : new NoAnswer(at, (await response.json()).error, this.last);
-      this.last = response.ok ? answer : this.last;
-    } catch (error) { answer = new NoAnswer(at, `the service cannot be reached (${error.message})`, this.last); }
-    if (this.answers.size > 7) this.answers.delete(this.answers.keys().next().value);
-    this.answers.set(at.join(" "), answer);
-    this.asking = false;
+      this.last = await this.predicted(at);
+      if (this.answers.size > 7) this.answers.delete(this.answers.keys().next().value);
+      this.answers.set(key, this.last);
+      this.failures.clear();
+    } catch (error) { this.fail(at, error); } finally { this.asked = null; }
     this.arrived();
     this.ask();
+  }
+
+  // A failure is no answer to keep: what is still wanted after a pause is asked for again, unless the service will not have it.
+  fail(at, error) {
+    const key = at.join(" "), failure = new NoAnswer(this, at, error.message);
+    if (this.failures.size > 7) this.failures.delete(this.failures.keys().next().value);
+    this.failures.set(key, failure);
+    if (!error.final) setTimeout(() => { failure.waits = false; if (this.failures.get(key) === failure) this.arrived(); }, this.pause);
+  }
+
+  async predicted(at) {
+    const query = new URLSearchParams({ model: this.header.service.model, format: "binary", extrapolate: "true" });
+    this.header.parameters.forEach(({ name }, k) => query.set(name, at[k]));
+    return new RemoteAnswer(this, at, await (await this.response(`predict?${query}`)).arrayBuffer());
   }
 
   // The verdicts of many conditions, for the map.
   async verdicts(conditions) {
     const parameters = Object.fromEntries(this.header.parameters.map(({ name }, k) => [name, conditions.map((at) => at[k])]));
-    const response = await fetch(`${this.header.service.url}/v1/verdicts`, { method: "POST", body: JSON.stringify({ model: this.header.service.model, parameters }) });
-    return response.ok ? (await response.json()).trust : [];
+    const body = JSON.stringify({ model: this.header.service.model, parameters });
+    return (await (await this.response("verdicts", { method: "POST", headers: { "Content-Type": "application/json" }, body })).json()).trust;
+  }
+
+  // What the service says; an error in its words, or in ours.
+  async response(path, options) {
+    const asked = { signal: AbortSignal.timeout(PATIENCE), ...options };
+    const response = await fetch(`${this.header.service.url}/v1/${path}`, asked).catch((error) => { throw new Error(`the service cannot be reached (${error.message})`); });
+    if (response.ok) return response;
+    const { error } = await response.json().catch(() => ({}));
+    throw Object.assign(new Error(error ?? `the service answered with the status ${response.status}`), { final: response.status === 422 });
   }
 }
 
@@ -137,8 +167,11 @@ class RemoteAnswer {
     const [trust] = head.verdict.split(":");
     this.verdict = { trust, text: head.verdict };
     const names = header.quantities?.names;
-    this.quantities = names && head.quantities ? names.map((name) => ({ value: head.quantities[name].value ?? NaN, std: head.quantities[name].std })) : null;
+    const better = ({ learned, ...read }, k) => (header.quantities.learned[k] ? learned : read);
+    this.quantities = names && head.quantities ? names.map((name, k) => better(head.quantities[name], k)).map(({ value, std }) => ({ value: value ?? NaN, std })) : null;
   }
+
+  get drawable() { return true; }
 
   mean(variable) { return this.shown(this.header.fields[variable].name); }
 
@@ -152,14 +185,15 @@ class RemoteAnswer {
     return !all ? null : used ? (this[name] ??= Float32Array.from(used, (i) => all[i])) : all;
   }
 
-  places() { return this.header.axes.map(({ name }) => this.arrays[`node_${name}`]); }
+  // All nodes, or those that are drawn where values are at nodes.
+  places() { return this.header.axes.map(({ name }) => (this.header.location === "points" ? this.shown(`node_${name}`) : this.arrays[`node_${name}`])); }
 }
 
-// The last prediction under a sentence that says why there is none.
+// A sentence that says why there is no prediction, over the last one if there is any.
 class NoAnswer {
-  constructor(at, sentence, last) {
-    if (!last) throw new Error(sentence);
-    Object.assign(this, { at, last, quantities: null, verdict: { trust: "refused", text: sentence } });
+  constructor({ header, last }, at, sentence) {
+    const shown = last ? `; shown is the prediction at ${header.parameters.map(({ name }, k) => `${name}=${general(last.at[k])}`).join(", ")}` : "";
+    Object.assign(this, { at, last, failed: true, waits: true, drawable: !!last, quantities: null, verdict: { trust: "refused", text: sentence + shown } });
   }
   mean(variable) { return this.last.mean(variable); }
   std(variable) { return this.last.std(variable); }

@@ -3,17 +3,20 @@
 function judged(domain, at, novelty) {
   const refused = unanswerable(domain, at);
   if (refused) return { trust: "refused", text: `refused: ${refused}` };
-  const excess = at.map((value, k) => Math.max(0, domain.ranges[k][0] - value, value - domain.ranges[k][1]) / domain.width[k]);
+  const excess = at.map((value, k) => Math.max(0, measured(domain, domain.ranges[k][0], k) - measured(domain, value, k), measured(domain, value, k) - measured(domain, domain.ranges[k][1], k)) / domain.width[k]);
   const distance = Math.hypot(...excess), usual = domain.usual ?? Infinity;
   if (distance === 0 && novelty <= usual) return { trust: "inside", text: ["inside", ...byEstimate(domain, at)].join(": ") };
   const outside = domain.names.flatMap((name, k) => (excess[k] > 0 ?
-    [`${name}=${general(at[k])} is outside ${general(domain.ranges[k][0])}..${general(domain.ranges[k][1])} by ${percent(excess[k])} of the range of the runs`] : []));
+    [`${name}=${general(at[k])} is outside ${general(domain.ranges[k][0])}..${general(domain.ranges[k][1])}${domain.estimated.includes(name) ? ", the range estimated from the runs," : ""} by ${percent(excess[k])} of the range of the runs`] : []));
   const where = outside.join("; ") || `every parameter is in its range, but this combination is ${general(novelty / usual, 2)} times as new to the model ` +
     `as ${percent(1 - domain.more_novel)} of its training runs were when they were left out`;
   const text = `${where}; ${nearestRun(domain, at)}`;
   if (distance <= domain.reach) return { trust: "extrapolated", text: `extrapolated: ${text}` };
   return { trust: "refused", text: `refused: ${text}; a distance of ${percent(distance)} is more than the ${percent(domain.reach)} up to which bars are known` };
 }
+
+// As distances are measured.
+function measured(domain, value, k) { return domain.logarithmic[k] ? Math.log(Math.max(value, 0)) : value; }
 
 // Which parameters lie beyond the runs, in ranges that are estimated from them alone; one sentence, or nothing.
 function byEstimate(domain, at) {
@@ -28,6 +31,7 @@ function byEstimate(domain, at) {
 // Why no model of the runs can answer, or nothing.
 function unanswerable(domain, at) {
   for (const [k, name] of domain.names.entries()) {
+    if (domain.logarithmic[k] && at[k] <= 0) return `${name}=${general(at[k])} must be positive: the model sees its logarithm`;
     const low = domain.limits[k][0] ?? -Infinity, high = domain.limits[k][1] ?? Infinity;
     if (at[k] < low || at[k] > high) {
       const both = isFinite(low) && isFinite(high);
@@ -38,7 +42,7 @@ function unanswerable(domain, at) {
     const [low, high] = domain.runs[k];
     if (low === high && at[k] !== low) return `${name}=${general(at[k])}, but all training runs have ${name}=${general(low)}, so that its influence is unknown`;
   }
-  const off = domain.missing.map((direction) => Math.abs(direction.reduce((sum, value, k) => sum + value * (at[k] - domain.middle[k]) / domain.width[k], 0)));
+  const off = domain.missing.map((direction) => Math.abs(direction.reduce((sum, value, k) => sum + value * (measured(domain, at[k], k) - domain.middle[k]) / domain.width[k], 0)));
   if (Math.max(0, ...off) <= domain.off_plane) return "";
   const together = domain.names.filter((_, k) => domain.missing.some((direction) => Math.abs(direction[k]) > domain.off_plane));
   return `${together.join(" and ")} vary together in all training runs, so that the influence of each of them is unknown, and this condition combines them in another way`;
@@ -47,7 +51,7 @@ function unanswerable(domain, at) {
 function nearestRun(domain, at) {
   let best = null, least = Infinity;
   for (const run of domain.conditions) {
-    const away = run.map((value, k) => (value - at[k]) / domain.width[k]), distance = Math.hypot(...away);
+    const away = run.map((value, k) => (measured(domain, value, k) - measured(domain, at[k], k)) / domain.width[k]), distance = Math.hypot(...away);
     if (distance < least) { least = distance; best = { run, away: away.map(Math.abs) }; }
   }
   const most = best.away.indexOf(Math.max(...best.away)), place = domain.names.map((name, k) => `${name}=${general(best.run[k], 4)}`).join(", ");

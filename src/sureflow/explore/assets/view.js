@@ -6,11 +6,11 @@
 
 const VERTEX = `#version 300 es
 in vec3 place; in float id;
-uniform mat3 turn; uniform vec2 center, scale; uniform float mirror, depth; uniform highp sampler2D values; uniform int width;
+uniform mat3 turn; uniform vec2 center, scale; uniform float mirror, middle, depth; uniform highp sampler2D values; uniform int width;
 out vec2 value; out vec3 eye;
 void main() {
   eye = turn * vec3(place.x, place.y * mirror, place.z);
-  gl_Position = vec4((eye.xy - center) * scale, -eye.z * depth, 1.0);
+  gl_Position = vec4((eye.xy - center) * scale, (middle - eye.z) * depth, 1.0);
   value = texelFetch(values, ivec2(int(id) % width, int(id) / width), 0).rg;
 }`;
 const FRAGMENT = `#version 300 es
@@ -22,7 +22,7 @@ void main() {
   float share = clamp((v - range.x) / max(range.y - range.x, 1e-30), 0.0, 1.0);
   vec3 shade = texture(colors, vec2(share * 255.0 / 256.0 + 0.5 / 256.0, row)).rgb;
   if (solid) shade *= 0.65 + 0.35 * abs(normalize(cross(dFdx(eye), dFdy(eye))).z);
-  if (hatched && value.g > threshold) {
+  if (hatched && !(value.g <= threshold)) {
     float stripe = mod((gl_FragCoord.x + gl_FragCoord.y) / pixel, 9.0);
     if (stripe < 1.2) shade = vec3(0.0); else if (stripe < 2.4) shade = vec3(1.0);
   }
@@ -30,7 +30,7 @@ void main() {
 }`;
 
 class View {
-  constructor(canvas, colors, count) { Object.assign(this, { canvas, colors, palettes: count, mesh: null, raster: null, buffered: false }); }
+  constructor(canvas, colors, count) { Object.assign(this, { canvas, colors, palettes: count, rasters: [] }); }
 
   // WebGL2 takes a while to begin, and not every picture needs it.
   get gl() { return this.context ?? this.begin(); }
@@ -67,26 +67,24 @@ class View {
     for (const name of ["TEXTURE_WRAP_S", "TEXTURE_WRAP_T"]) gl.texParameteri(gl.TEXTURE_2D, gl[name], gl.CLAMP_TO_EDGE);
   }
 
-  setMesh(mesh) { Object.assign(this, { mesh, raster: null, buffered: false }); }
-
   // Corners of triangles; a corner shows the value of a cell, or of itself where values are smooth.
-  buffer() {
-    const { gl, mesh } = this, { triangles, places } = mesh, corners = new Float32Array(3 * triangles.length);
+  buffers(mesh) {
+    if (mesh.buffers && !mesh.moved) return mesh.buffers;
+    const { gl } = this, { triangles, places } = mesh, corners = new Float32Array(3 * triangles.length);
     const ids = (of) => Float32Array.from(triangles, (_, k) => of(k)), filled = (data) => { const made = gl.createBuffer(); gl.bindBuffer(gl.ARRAY_BUFFER, made); gl.bufferData(gl.ARRAY_BUFFER, data, gl.STATIC_DRAW); return made; };
     for (let k = 0; k < triangles.length; k++) for (let a = 0; a < 3; a++) corners[3 * k + a] = places[3 * triangles[k] + a];
-    if (this.places) for (const old of [this.places, ...Object.values(this.ids)]) gl.deleteBuffer(old);
-    this.places = filled(corners);
-    this.ids = { cells: filled(ids((k) => mesh.owners[Math.floor(k / 3)])), nodes: filled(ids((k) => triangles[k])) };
-    this.buffered = true;
+    for (const old of Object.values(mesh.buffers ?? {})) gl.deleteBuffer(old);
+    mesh.moved = false;
+    return (mesh.buffers = { places: filled(corners), cells: filled(ids((k) => mesh.owners[Math.floor(k / 3)])), nodes: filled(ids((k) => triangles[k])) });
   }
 
   // The pixels of a box that show a cell: which cell, from 1 on, where in a picture of this width, and whether the stripes of a
   // hatch are black (1) or white (2) there.
-  covered(box, camera, mirror, wide, pixel) {
+  covered(mesh, box, camera, mirror, wide, pixel) {
     const key = [box.width, box.height, camera.x, camera.y, camera.zoom, mirror, wide, pixel].join();
-    if (this.raster?.key === key) return this.raster;
+    if (mesh.raster?.key === key) return mesh.raster;
     const { width, height } = box, numbers = new Uint32Array(width * height), period = Math.round(9 * pixel), line = Math.max(1, Math.round(1.2 * pixel));
-    for (const sign of mirror ? [-1, 1] : [1]) this.mesh.rasterize(numbers, width, height, camera, sign);
+    for (const sign of mirror ? [-1, 1] : [1]) mesh.rasterize(numbers, width, height, camera, sign);
     let count = 0;
     for (let k = 0; k < numbers.length; k++) if (numbers[k]) count++;
     const cells = new Uint32Array(count), places = new Uint32Array(count), stripes = new Uint8Array(count);
@@ -96,7 +94,7 @@ class View {
       cells[k] = numbers[from]; places[k] = y * wide + x; stripes[k] = stripe < line ? 1 : stripe < 2 * line ? 2 : 0;
       k++;
     }
-    return (this.raster = { key, cells, places, stripes });
+    return (mesh.raster = { key, cells, places, stripes });
   }
 
   // The colors of the cells of a panel, each on no stripe, on a black and on a white one.
@@ -106,21 +104,21 @@ class View {
     for (let i = 0; i < count; i++) {
       const value = logarithmic ? Math.log(Math.max(values[i], 1e-37)) : values[i], at = 3 * (first + Math.max(0, Math.min(255, Math.round((value - low) * size)) || 0)), to = 3 * (i + 1);
       shades[to] = shades[to + 1] = shades[to + 2] = colors[at] | (colors[at + 1] << 8) | (colors[at + 2] << 16) | 0xff000000;
-      if (bars && bars[i] > threshold) { shades[to + 1] = 0xff000000; shades[to + 2] = 0xffffffff; }
+      if (bars && !(bars[i] <= threshold)) { shades[to + 1] = 0xff000000; shades[to + 2] = 0xffffffff; }
     }
     return shades;
   }
 
   // All panels as colors of pixels.
   paint(context, panels, boxes, camera, { mirror, pixel }) {
-    const { width, height } = context.canvas, corners = boxes.map((box) => [box.x, box.y]).join(), before = this.raster;
-    const { cells, places, stripes } = this.covered(boxes[0], camera, mirror, width, pixel);
+    const { width, height } = context.canvas, corners = boxes.map((box) => [box.x, box.y]).join(), before = this.rasters;
+    this.rasters = panels.map(({ mesh }, p) => this.covered(mesh, boxes[p], camera, mirror, width, pixel));
     if (this.image?.width !== width || this.image.height !== height) this.image = context.createImageData(width, height);
     const pixels = new Uint32Array(this.image.data.buffer);
-    if (this.raster !== before || this.boxes !== corners) pixels.fill(0);
+    if (this.boxes !== corners || this.rasters.some((raster, p) => raster !== before[p])) pixels.fill(0);
     this.boxes = corners;
     panels.forEach((panel, p) => {
-      const shades = this.shades(panel), origin = boxes[p].y * width + boxes[p].x;
+      const shades = this.shades(panel), origin = boxes[p].y * width + boxes[p].x, { cells, places, stripes } = this.rasters[p];
       for (let k = 0; k < cells.length; k++) pixels[origin + places[k]] = shades[3 * cells[k] + stripes[k]];
     });
     context.putImageData(this.image, 0, 0);
@@ -143,17 +141,15 @@ class View {
 
   // One panel in a box of pixels, from the top left corner.
   draw(panel, box, camera, { smooth, mirror, pixel }) {
-    const gl = this.gl, solid = this.mesh.dimension === 3;
-    if (!this.buffered) this.buffer();
+    const { gl } = this, { mesh } = panel, solid = mesh.dimension === 3, buffers = this.buffers(mesh);
     gl.viewport(box.x, this.canvas.height - box.y - box.height, box.width, box.height);
     gl.scissor(box.x, this.canvas.height - box.y - box.height, box.width, box.height);
     (solid ? gl.enable : gl.disable).call(gl, gl.DEPTH_TEST);
-    const nodal = smooth || this.mesh.location === "points";
-    const lift = (values) => (values && nodal ? (this.mesh.location === "cells" ? this.mesh.atNodes(values) : this.mesh.lift(values)) : values);
-    this.upload(lift(panel.values), lift(panel.bars));
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.places);
+    const nodal = smooth || mesh.location === "points", shown = (values) => (values && nodal ? mesh.atCorners(values) : values);
+    this.upload(shown(panel.values), shown(panel.bars));
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffers.places);
     gl.enableVertexAttribArray(0); gl.vertexAttribPointer(0, 3, gl.FLOAT, false, 0, 0);
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.ids[nodal ? "nodes" : "cells"]);
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffers[nodal ? "nodes" : "cells"]);
     gl.enableVertexAttribArray(1); gl.vertexAttribPointer(1, 1, gl.FLOAT, false, 0, 0);
     const [low, high] = panel.logarithmic ? panel.range.map((v) => Math.log(Math.max(v, 1e-37))) : panel.range;
     gl.uniform2f(this.at("range"), low, high);
@@ -166,10 +162,11 @@ class View {
     gl.uniformMatrix3fv(this.at("turn"), false, camera.turn);
     gl.uniform2f(this.at("center"), camera.x, camera.y);
     gl.uniform2f(this.at("scale"), 2 * camera.zoom / box.width, 2 * camera.zoom / box.height);
-    gl.uniform1f(this.at("depth"), 0.5 / this.mesh.size);
+    gl.uniform1f(this.at("middle"), [0, 1, 2].reduce((sum, a) => sum + camera.turn[3 * a + 2] * 0.5 * (mesh.low[a] + mesh.high[a]), 0));
+    gl.uniform1f(this.at("depth"), 0.5 / mesh.size);
     for (const sign of mirror ? [1, -1] : [1]) {
       gl.uniform1f(this.at("mirror"), sign);
-      gl.drawArrays(gl.TRIANGLES, 0, this.mesh.triangles.length);
+      gl.drawArrays(gl.TRIANGLES, 0, mesh.triangles.length);
     }
   }
 }
@@ -196,7 +193,8 @@ class Mesh {
       this.low[a] = Math.min(this.low[a], value); this.high[a] = Math.max(this.high[a], value);
     }
     this.size = Math.hypot(...this.high.map((value, a) => value - this.low[a])) || 1;
-    this.bins = null;
+    this.bins = this.raster = this.traced = null;
+    this.moved = true;
   }
 
   // Write the number of its cell, from 1 on, into every pixel whose middle lies in a triangle. An edge that two triangles share
@@ -218,10 +216,15 @@ class Mesh {
     }
   }
 
-  // Values at the points of the mesh, as the corners of the triangles have them: of a point, or between two.
+  // A field at the corners of the triangles.
+  atCorners(values) { return this.location === "cells" ? this.atNodes(values) : this.lift(values); }
+
+  // Values at the points of the mesh, as a corner of the triangles has them: of a point, or between two.
+  lifted(values, i) { return (1 - this.share[i]) * values[this.first[i]] + this.share[i] * values[this.second[i]]; }
+
   lift(values) {
     const out = new Float32Array(this.first.length);
-    for (let i = 0; i < out.length; i++) out[i] = (1 - this.share[i]) * values[this.first[i]] + this.share[i] * values[this.second[i]];
+    for (let i = 0; i < out.length; i++) out[i] = this.lifted(values, i);
     return out;
   }
 
@@ -276,12 +279,12 @@ class Mesh {
     return best;
   }
 
-  // A field where `locate` found a place: of the cell, or between the nodes.
-  value(values, { triangle, shares }, smooth) {
-    const at = (of) => shares.reduce((sum, share, k) => sum + share * of[this.triangles[3 * triangle + k]], 0);
-    if (this.location === "points") return at(this.lift(values));
-    return smooth ? at(smooth) : values[this.owners[triangle]];
+  // A field where `locate` found a place: of the cell, or between the corners.
+  value(values, found) {
+    return this.location === "cells" ? values[this.owners[found.triangle]] : this.between(found, (corner) => this.lifted(values, corner));
   }
+
+  between({ triangle, shares }, of) { return shares.reduce((sum, share, k) => sum + share * of(this.triangles[3 * triangle + k]), 0); }
 }
 
 function barycentric(x, y, ax, ay, bx, by, cx, cy) {

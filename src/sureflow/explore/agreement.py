@@ -1,0 +1,135 @@
+"""How finely a page keeps the fields of its model, so that its predictions agree with those of the model, and how far they do."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+from jaxtyping import Float
+
+from sureflow.explore.answers import has_closed_form
+from sureflow.explore.packing import Coded
+from sureflow.explore.program import Program
+from sureflow.explore.restriction import Values
+from sureflow.explore.tabulated import Ranges
+from sureflow.surrogate.model import Surrogate
+
+# The share of the range that may be lost. Bits of rows to begin with, how often others are tried, how many more of them than
+# needed, and the share of a loss that more of them must leave at most.
+ENOUGH = 5e-5
+MORE_BITS, TRIES, MARGIN, WORTH = -3.0, 5, 0.1, 0.95
+MORE_BITS_AT_MOST = (-8.0, 12.0)
+LEAST_RANGE, WIDENED = (
+    1e-5,
+    0.02,
+)  # shares of the size of a field: a range that is rounding alone, and what is shown for it
+CHECKED, CHECKED_AT_ONCE = 20, 5  # conditions at which the page is compared with the model
+WEIGHED = 8  # conditions for every run, which tell how large weights are
+
+Progress = Callable[[float, str], None]  # the share of the work that is done, and what comes next
+
+
+def unfollowed(share: float, note: str) -> None:
+    """Progress that nobody follows."""
+
+
+def kept_rows(
+    surrogate: Surrogate, program: Program, used: Values | None, ranges: Ranges, progress: Progress
+) -> tuple[dict[str, Coded], Program, str]:
+    """The rows of a program as a page keeps them, the program that reads them, and what is lost, in words.
+
+    `used` are the values that the program is for, where it is not for all of them.
+    """
+    closed = has_closed_form(surrogate)
+    weights = program.weights(checked_conditions(surrogate, ranges, WEIGHED * len(surrogate.domain.parameters)))
+    conditions, rows = checked_conditions(surrogate, ranges, CHECKED), {}
+    progress(0.1, "comparing with the model")
+    wanted = [ModelAnswer.of(surrogate, some, used) for some in np.split(conditions, CHECKED // CHECKED_AT_ONCE)]
+    read, off = program, Loss(np.inf, np.inf)
+    more_bits = MORE_BITS if closed else 0.0
+    for tried in range(TRIES if closed else 1):
+        progress(0.2 + 0.5 * tried / TRIES, "packing the fields")
+        finer = program.coded(more_bits, weights if closed else None)
+        reading = program.reading(finer)
+        left = loss(reading, conditions, wanted)
+        if tried > 1 and left.mean > WORTH * off.mean:  # what is left is not the rounding of rows
+            break
+        rows, read, off = finer, reading, left
+        if tried and off.mean <= ENOUGH:
+            break
+        more_bits = bits_after(more_bits, off)
+    words = (
+        f"At {CHECKED} conditions, predictions of this page differ from those of the model by at most {100 * off.mean:.2g} % of "
+        "the range of a field"
+    )
+    return (
+        rows,
+        read,
+        f"{words}{f', and bars by at most {100 * off.bars:.2g} % of the largest one' if off.bars else ''}.",
+    )
+
+
+class Loss(NamedTuple):
+    """The largest differences between page and model: of means over the range of a field, of bars over the largest one."""
+
+    mean: float
+    bars: float
+
+
+def bits_after(more_bits: float, off: Loss) -> float:
+    """A bit halves what rounding loses; the first try tells how many are needed, more or less."""
+    needed = np.log2(max(off.mean, np.finfo(float).tiny) / ENOUGH) + MARGIN
+    return float(np.clip(more_bits + needed, *MORE_BITS_AT_MOST))
+
+
+class ModelAnswer(NamedTuple):
+    """What the model predicts at conditions."""
+
+    mean: Float[np.ndarray, "case variable point"]
+    std: Float[np.ndarray, "case variable point"] | None
+
+    @classmethod
+    def of(cls, surrogate: Surrogate, conditions: Float[np.ndarray, "case parameter"], used: Values | None) -> Self:
+        found = surrogate.answer(conditions).predictive
+        some = slice(None) if used is None else used
+        mean, std = (None if one is None else np.asarray(one)[:, :, some] for one in (found.mean, found.std))
+        assert mean is not None
+        return cls(mean, std)
+
+
+def loss(program: Program, conditions: Float[np.ndarray, "case parameter"], wanted: Sequence[ModelAnswer]) -> Loss:
+    """Measured at conditions, a few at a time."""
+    mean_off = bars_off = 0.0
+    size = np.max([np.abs(one.mean).max(axis=(0, 2)) for one in wanted], axis=0)
+    for some, (mean, std) in zip(np.split(conditions, len(wanted)), wanted, strict=True):
+        found, extent = program.run(some), shown_range(mean, size)
+        mean_off = max(mean_off, _most(found["mean"], mean, extent))
+        if std is not None and "std" in found:
+            # Of a field without bars to speak of, their rounding is no loss.
+            bars_off = max(bars_off, _most(found["std"], std, np.maximum(std.max(axis=2), LEAST_RANGE * extent)))
+    return Loss(mean_off, bars_off)
+
+
+def shown_range(
+    mean: Float[np.ndarray, "case variable point"], size: Float[np.ndarray, " variable"]
+) -> Float[np.ndarray, "case variable"]:
+    """The ranges of fields as a page shows them (`visible` in assets/shown.js): one that is as narrow as rounding is widened."""
+    extent, known = np.ptp(mean, axis=2), np.where(size > 0, size, 1.0)
+    return np.where(extent > LEAST_RANGE * known, extent, WIDENED * known)
+
+
+def checked_conditions(surrogate: Surrogate, ranges: Ranges, count: int) -> Float[np.ndarray, "case parameter"]:
+    """Drawn at random: half of them between the runs, the others as far out as the sliders go."""
+    low, high = np.array(ranges).T
+    inner = np.maximum(low, surrogate.domain.lower), np.minimum(high, surrogate.domain.upper)
+    rng, half = np.random.default_rng(0), (count // 2, len(low))
+    return np.concatenate([rng.uniform(*inner, half), rng.uniform(low, high, half)])
+
+
+def _most(
+    found: Float[np.ndarray, "case variable point"],
+    wanted: Float[np.ndarray, "case variable point"],
+    size: Float[np.ndarray, "case variable"],
+) -> float:
+    """The largest difference; one that is not a number is endless."""
+    off = np.nan_to_num(np.abs(found - wanted), nan=np.inf)
+    return float((off.max(axis=2) / size).max())

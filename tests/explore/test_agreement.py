@@ -1,0 +1,67 @@
+"""How far a page lies from its model, as it says itself."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import sureflow as sf
+from explore.trained import block_volume
+from sureflow.explore.agreement import ENOUGH, MORE_BITS_AT_MOST, Loss, bits_after
+from sureflow.explore.explorer import explorer
+from sureflow.explore.program import Program
+from sureflow.explore.restriction import restricted_program
+
+ANGLE = np.linspace(0.0, 4.0, 15)
+EVERYWHERE = np.ones(81)
+
+
+def model(**fields):
+    y, x = np.mgrid[0:1:9j, 0:1:9j]
+    points = np.column_stack([x.ravel(), y.ravel()])
+    return sf.fit(sf.Runs.from_arrays({"angle": ANGLE}, points, fields), "interpolation")
+
+
+def told(page: str) -> list[float]:
+    """The differences that a page tells of, in percent: of predictions, and of bars where there are any to tell of."""
+    (words,) = re.findall(r'"check": "([^"]*)"', page)
+    return [float(number) for number in re.findall(r"at most ([-+.\w]+) %", words)]
+
+
+UNIFORM = {
+    "zero": [0.0 * EVERYWHERE for _ in ANGLE],
+    "constant": [300.0 * EVERYWHERE for _ in ANGLE],
+    "of the condition alone": [300.0 + 10.0 * np.sin(angle) * EVERYWHERE for angle in ANGLE],
+    "of the condition alone, about zero": [10.0 * np.sin(angle) * EVERYWHERE for angle in ANGLE],
+}
+
+
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize("kind", UNIFORM)
+def test_fields_that_are_the_same_everywhere(kind, beside):
+    varying = [np.sin(angle + np.mgrid[0:1:9j, 0:1:9j][1].ravel()) for angle in ANGLE]
+    mean, *bars = told(explorer(model(q=UNIFORM[kind], **({"p": varying} if beside else {}))))
+    assert mean <= 0.01
+    assert all(one <= 1.0 for one in bars)
+
+
+def test_what_is_measured_is_what_is_packed(monkeypatch):
+    """A page that holds the values of other cells tells of it."""
+    assert max(told(explorer(block_volume()))) < 0.1
+    turned = lambda program, used, *others: restricted_program(program, used[::-1], *others)  # noqa: E731
+    monkeypatch.setattr(sys.modules[explorer.__module__], "restricted_program", turned)
+    assert max(told(explorer(block_volume()))) > 1.0
+
+
+def test_bars_that_are_no_numbers_are_told_of(monkeypatch):
+    run = Program.run
+    monkeypatch.setattr(Program, "run", lambda self, at: {**run(self, at), "std": np.nan * run(self, at)["std"]})
+    assert told(explorer(block_volume()))[1] == np.inf
+
+
+@pytest.mark.parametrize(
+    ("off", "bits"), [(0.0, MORE_BITS_AT_MOST[0]), (np.inf, MORE_BITS_AT_MOST[1]), (8 * ENOUGH, 3.1)]
+)
+def test_bits_that_are_needed(off, bits):
+    assert bits_after(0.0, Loss(off, 0.0)) == pytest.approx(bits)
