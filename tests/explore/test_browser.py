@@ -37,7 +37,8 @@ def test_numbers_are_those_of_python(browser, pages, model):
     extent = np.ptp(mean, axis=2, keepdims=True)
     assert (np.abs(np.array([one["mean"] for one in found]) - mean) <= 1e-4 * extent).all()
     off = np.abs(np.array([one["std"] for one in found]) - std)
-    assert (off <= 0.01 * std + 1e-4 * std.max(axis=2, keepdims=True)).all()
+    # Half of a bar beyond the runs is a difference of two predictions, which the page has in single precision.
+    assert (off <= 0.01 * np.maximum(std, 0.01 * std.max(axis=2, keepdims=True)) + 1e-6 * extent).all()
     assert [one["text"] for one in found] == [str(verdict) for verdict in wanted.place.verdicts]
     assert {one["trust"] for one in found} >= {"inside", "extrapolated"}
     values, bars = (array[:, :6] for array in better_values(surrogate, both_ways(surrogate, at, wanted)))

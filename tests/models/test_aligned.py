@@ -128,11 +128,12 @@ def test_a_group_left_out_is_that_of_a_refit_with_the_same_scales():
     others = np.setdiff1d(np.arange(15), group)
     refit = AlignedSettings().fit(replace(given, inputs=given.inputs[others], fields=given.fields[others]))
     nodes = given.inputs[others][:, :2] * fitted.scales
-    refit = replace(refit, nodes=nodes, scales=fitted.scales, inverse=inverse_system(KERNELS["cubic"], nodes))
+    inverse = inverse_system(KERNELS["cubic"], nodes)
+    refit = replace(refit, nodes=nodes, scales=fitted.scales, inverse=inverse, straight=fitted.straight)
     expected = refit.predict(given.inputs[group], given.coordinates).mean
     found = fitted.leave_out([group])
     np.testing.assert_allclose(found.predictive.mean, expected, atol=2e-5)  # runs of little weight are left out of sums
-    power = refit._power(refit._used(given.inputs[group]))
+    power = refit.novelty(given.inputs[group], given.inputs) * refit._typical_power
     np.testing.assert_allclose(found.novelty * fitted._typical_power, power, rtol=1e-8)
 
 

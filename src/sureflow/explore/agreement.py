@@ -13,15 +13,14 @@ from sureflow.explore.restriction import Values
 from sureflow.explore.tabulated import Ranges
 from sureflow.surrogate.model import Surrogate
 
-# The share of the range that may be lost. Bits of rows to begin with, how often others are tried, how many more of them than
-# needed, and the share of a loss that more of them must leave at most.
-ENOUGH = 5e-5
+# The shares of the range of a field, and of bars, that may be lost. Bits of rows to begin with, how often others are tried, how
+# many more of them than needed, and the share of a loss that more of them must leave at most.
+ENOUGH, ENOUGH_OF_BARS = 5e-5, 0.004
 MORE_BITS, TRIES, MARGIN, WORTH = -3.0, 5, 0.1, 0.95
 MORE_BITS_AT_MOST = (-8.0, 12.0)
-LEAST_RANGE, WIDENED = (
-    1e-5,
-    0.02,
-)  # shares of the size of a field: a range that is rounding alone, and what is shown for it
+# Shares of the size of a field: a range that is rounding alone, and what is shown for it.
+LEAST_RANGE, WIDENED = 1e-5, 0.02
+LEAST_BAR = 0.01  # of the largest one of a field: smaller bars may be off by shares of this
 CHECKED, CHECKED_AT_ONCE = 20, 5  # conditions at which the page is compared with the model
 WEIGHED = 8  # conditions for every run, which tell how large weights are
 
@@ -51,10 +50,10 @@ def kept_rows(
         finer = program.coded(more_bits, weights if closed else None)
         reading = program.reading(finer)
         left = loss(reading, conditions, wanted)
-        if tried > 1 and left.mean > WORTH * off.mean:  # what is left is not the rounding of rows
+        if tried > 1 and left.excess > WORTH * off.excess:  # what is left is not the rounding of rows
             break
         rows, read, off = finer, reading, left
-        if tried and off.mean <= ENOUGH:
+        if tried and off.excess <= 1.0:
             break
         more_bits = bits_after(more_bits, off)
     words = (
@@ -64,20 +63,25 @@ def kept_rows(
     return (
         rows,
         read,
-        f"{words}{f', and bars by at most {100 * off.bars:.2g} % of the largest one' if off.bars else ''}.",
+        f"{words}{f', and bars by at most {100 * off.bars:.2g} %' if off.bars else ''}.",
     )
 
 
 class Loss(NamedTuple):
-    """The largest differences between page and model: of means over the range of a field, of bars over the largest one."""
+    """The largest differences between page and model: of means over the range of a field, of bars over themselves."""
 
     mean: float
     bars: float
 
+    @property
+    def excess(self) -> float:
+        """How many times as much as may be lost."""
+        return max(self.mean / ENOUGH, self.bars / ENOUGH_OF_BARS)
+
 
 def bits_after(more_bits: float, off: Loss) -> float:
     """A bit halves what rounding loses; the first try tells how many are needed, more or less."""
-    needed = np.log2(max(off.mean, np.finfo(float).tiny) / ENOUGH) + MARGIN
+    needed = np.log2(max(off.excess, np.finfo(float).tiny)) + MARGIN
     return float(np.clip(more_bits + needed, *MORE_BITS_AT_MOST))
 
 
@@ -102,10 +106,11 @@ def loss(program: Program, conditions: Float[np.ndarray, "case parameter"], want
     size = np.max([np.abs(one.mean).max(axis=(0, 2)) for one in wanted], axis=0)
     for some, (mean, std) in zip(np.split(conditions, len(wanted)), wanted, strict=True):
         found, extent = program.run(some), shown_range(mean, size)
-        mean_off = max(mean_off, _most(found["mean"], mean, extent))
+        mean_off = max(mean_off, _most(found["mean"], mean, extent[:, :, None]))
         if std is not None and "std" in found:
             # Of a field without bars to speak of, their rounding is no loss.
-            bars_off = max(bars_off, _most(found["std"], std, np.maximum(std.max(axis=2), LEAST_RANGE * extent)))
+            least = np.maximum(LEAST_BAR * std.max(axis=2), LEAST_RANGE * extent)
+            bars_off = max(bars_off, _most(found["std"], std, np.maximum(std, least[:, :, None])))
     return Loss(mean_off, bars_off)
 
 
@@ -128,8 +133,8 @@ def checked_conditions(surrogate: Surrogate, ranges: Ranges, count: int) -> Floa
 def _most(
     found: Float[np.ndarray, "case variable point"],
     wanted: Float[np.ndarray, "case variable point"],
-    size: Float[np.ndarray, "case variable"],
+    size: Float[np.ndarray, "case variable #point"],
 ) -> float:
     """The largest difference; one that is not a number is endless."""
     off = np.nan_to_num(np.abs(found - wanted), nan=np.inf)
-    return float((off.max(axis=2) / size).max())
+    return float((off / size).max())

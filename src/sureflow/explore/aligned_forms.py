@@ -1,5 +1,6 @@
 """Models of runs that are brought to one wall layer, shock and body, in closed form (`models.aligned`)."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +9,8 @@ from sureflow.data.wall_layer import ALONG
 from sureflow.explore.closed_forms import (
     FORMS,
     Form,
+    doubts,
+    edge_inputs,
     interpolant_of,
     metric_inputs,
     missed_nearby,
@@ -41,7 +44,13 @@ def _told(fitted: Any, inputs: Value, n_rows: int) -> Told:
 
 def aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     """Runs that are warped to the wall layer of the condition, and then interpolated (`models.warps`)."""
-    weights, warp = interpolant_of(fitted, inputs, "cubic")[0], fitted.warp
+    mean = partial(_warped, fitted, inputs)
+    bars, novelty = missed_nearby(fitted, inputs, "cubic")
+    return Form(mean(otherwise=False), {EPISTEMIC: bars, **doubts(fitted, inputs, mean)}, novelty)
+
+
+def _warped(fitted: Any, inputs: Value, *, otherwise: bool) -> Value:
+    weights, warp = interpolant_of(fitted, inputs, "cubic", otherwise=otherwise)[0], fitted.warp
     outer, n_lines, n_rows = warp.outer.swapaxes(1, 2).astype(float), warp.inner.shape[3], len(warp._share)
     _, landmarks, wall, hot = _told(fitted, inputs, n_rows)
     density, temperature = warp.columns
@@ -56,13 +65,19 @@ def aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     outer = np.pad(outer, ((0, 0), (0, 0), (n_rows - outer.shape[2], 0), (0, 0)), "edge")
     outside = weights.rows(outer.reshape(*outer.shape[:2], -1), Kind.RUNS)
     of_layer = inputs.program.constant(np.ones(1)).rows(np.repeat(warp._share, n_lines)[None, None]).only(0)
-    bars, novelty = missed_nearby(fitted, inputs, "cubic")
-    return Form(inside * of_layer + outside * (1.0 - of_layer), {EPISTEMIC: bars}, novelty)
+    return inside * of_layer + outside * (1.0 - of_layer)
 
 
 def shock_aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     """Runs that are combined in the frame of wall layers and shocks, and brought to the mesh (`models.shock_frame`)."""
-    weights, frame, constant = interpolant_of(fitted, inputs, "cubic")[0], fitted.warp, inputs.program.constant
+    mean = partial(_in_shock_frame, fitted, inputs)
+    bars, novelty = missed_nearby(fitted, inputs, "cubic")
+    return Form(mean(otherwise=False), {EPISTEMIC: bars, **doubts(fitted, inputs, mean)}, novelty)
+
+
+def _in_shock_frame(fitted: Any, inputs: Value, *, otherwise: bool) -> Value:
+    weights = interpolant_of(fitted, inputs, "cubic", otherwise=otherwise)[0]
+    frame, constant = fitted.warp, inputs.program.constant
     n_variables, (density, temperature) = len(frame.zero), frame.columns
     shape, told, shock = frame.shape, _told(fitted, inputs, frame.shape[0]), weights.times(frame.shocks)
     # The fields with the share of T_0 - T_wall in place of the temperature, then the logarithm of the pressure.
@@ -81,21 +96,27 @@ def shock_aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     mean = _fields_of_frame(
         frame, told, shock, moved, outside, (moved.only(n_variables), moved.only(temperature), above)
     )
-    lost = weights.rows(np.asarray(frame.lost, float), Kind.LOST)
-    bars, novelty = missed_nearby(fitted, inputs, "cubic")
-    return Form(mean + lost, {EPISTEMIC: bars}, novelty)
+    return mean + weights.rows(np.asarray(frame.lost, float), Kind.LOST)
 
 
 def body_aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     """As `shock_aligned` with the turns of walls, and weights of every region of the frame (`models.body_frame`)."""
-    weights, frame, n_variables = interpolant_of(fitted, inputs, "cubic")[0], fitted.warp, len(fitted.warp.zero)
+    mean, (_, powers) = partial(_in_body_frame, fitted, inputs), _regional(fitted, inputs, otherwise=False)
+    power = join(*powers).rows(fitted.warp.shares_of_points[:, None], Kind.FINE).only(0) * fitted.optimism
+    bars, novelty = spread_nearby(fitted, inputs) * power, missed_nearby(fitted, inputs, "cubic")[1]
+    return Form(mean(otherwise=False), {EPISTEMIC: bars, **doubts(fitted, inputs, mean)}, novelty)
+
+
+def _in_body_frame(fitted: Any, inputs: Value, *, otherwise: bool) -> Value:
+    weights = interpolant_of(fitted, inputs, "cubic", otherwise=otherwise)[0]
+    frame, n_variables = fitted.warp, len(fitted.warp.zero)
     stations, shape = frame.shocks.shape[1], frame.shape
     told, shock, at = _told(fitted, inputs, shape[0]), weights.times(frame.shocks), None
     if stations > shape[1]:
         at = told.lines.pick(*range(len(ALONG))).stations(frame.usual[: len(ALONG)], shape[1], stations)
         shock = shock.between(at)
     nodes = told.lines.body_nodes(shock, shape[0], float(frame.held[0]))
-    own, powers = _regional(fitted, inputs)
+    own, _ = _regional(fitted, inputs, otherwise=otherwise)
     pressure, share = n_variables, n_variables + 1
     values = _where_needed(
         frame.modes[:, :, : share + 1], frame, frame.told, [int(frame.columns[0])], [pressure, share]
@@ -113,17 +134,15 @@ def body_aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     above = moved.only(frame.columns[1]) - wall.only(0)
     fields = select([0] * n_variables, moved)
     mean = _fields_of_frame(frame, told, shock, fields, fields, (moved.only(pressure), moved.only(share), above))
-    lost = weights.rows(np.asarray(frame.lost, float), Kind.LOST)
-    power = join(*powers).rows(frame.shares_of_points[:, None], Kind.FINE).only(0) * fitted.optimism
-    bars, novelty = spread_nearby(fitted, inputs) * power, missed_nearby(fitted, inputs, "cubic")[1]
-    return Form(mean + lost, {EPISTEMIC: bars}, novelty)
+    return mean + weights.rows(np.asarray(frame.lost, float), Kind.LOST)
 
 
-def _regional(fitted: Any, inputs: Value) -> tuple[list[Value], list[Value]]:
+def _regional(fitted: Any, inputs: Value, *, otherwise: bool) -> tuple[list[Value], list[Value]]:
     """In every region the weights of its modes, and the power function."""
-    x, modes, powers = metric_inputs(fitted, inputs), [], []
+    x, edge, modes, powers = metric_inputs(fitted, inputs), edge_inputs(fitted, inputs, otherwise=otherwise), [], []
     for mixture, inverse, shares in zip(fitted.regional, fitted.regional_inverse, fitted.warp.shares, strict=True):
-        weights, power = x.times(mixture).interpolant(fitted.nodes @ mixture, inverse, "cubic")
+        near = None if edge is None else edge.times(mixture)
+        weights, power = x.times(mixture).interpolant(fitted.nodes @ mixture, inverse, "cubic", near)
         # In double precision: far outside, weights of the runs are large, and their sums small.
         modes.append(weights.times(np.asarray(shares, float)))
         powers.append(power)

@@ -10,11 +10,13 @@ import numpy as np
 
 from sureflow.explore.packing import Kind
 from sureflow.explore.program import Value, join
+from sureflow.models.beyond import DOUBTED, limits
 from sureflow.models.contract import Coordinates
 from sureflow.models.pod_gp import WIDE
 from sureflow.models.trend import degree_of, products_of
 from sureflow.predictive import DISCREPANCY, EPISTEMIC
 from sureflow.registry import Registry
+from sureflow.uq.bars import EXTRAPOLATION
 
 # The arrays of branch networks (`models.branch`, which needs JAX).
 BRANCH = ("first", "first_bias", "hidden", "hidden_bias", "last", "last_bias")
@@ -35,8 +37,29 @@ FORMS: Registry[Callable[[Any, Value, Coordinates], Form]] = Registry("closed fo
 def interpolation(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     """Weights of the runs, and a spread of what was missed at the nearest ones (`models.interpolation`)."""
     bars, novelty = missed_nearby(fitted, inputs, fitted.kernel)
-    weights = interpolant_of(fitted, inputs, fitted.kernel)[0]
-    return Form(weights.rows(fitted.fields, Kind.RUNS), {EPISTEMIC: bars}, novelty)
+
+    def mean(*, otherwise: bool) -> Value:
+        weights = interpolant_of(fitted, inputs, fitted.kernel, otherwise=otherwise)[0]
+        return weights.rows(fitted.fields, Kind.RUNS)
+
+    return Form(mean(otherwise=False), {EPISTEMIC: bars, **doubts(fitted, inputs, mean)}, novelty)
+
+
+# The mean of a model or, with otherwise=True, what it would be if it went on beyond the runs in other ways.
+Mean = Callable[..., Value]
+
+
+def doubts(fitted: Any, inputs: Value, mean: Mean) -> dict[str, Value]:
+    """A part of the bars: half of what other ways to go on beyond the runs would change (`models.beyond`)."""
+    if (fitted.straight < 0).any():
+        return {}
+    scaled = _scaled(fitted, inputs)
+    away = (scaled - _within(fitted, scaled, np.ones_like(fitted.straight, bool))) ** 2
+    distance = away.sum()
+    # 0 or 1: a field times 0 takes no time.
+    is_beyond = distance / distance.at_least(np.finfo(float).tiny)
+    doubt = (mean(otherwise=True) - mean(otherwise=False)) * (is_beyond * DOUBTED)
+    return {EXTRAPOLATION: doubt}
 
 
 def missed_nearby(fitted: Any, inputs: Value, kernel: str) -> tuple[Value, Value]:
@@ -55,16 +78,36 @@ def spread_nearby(fitted: Any, inputs: Value) -> Value:
     return (shares / shares.sum()).rows(np.asarray(fitted.residuals, float) ** 2, Kind.POSITIVE).root()
 
 
-def interpolant_of(fitted: Any, inputs: Value, kernel: str) -> tuple[Value, Value]:
+def interpolant_of(fitted: Any, inputs: Value, kernel: str, *, otherwise: bool = False) -> tuple[Value, Value]:
     """What the fields of the runs are multiplied with to interpolate between them, and the power function."""
-    return metric_inputs(fitted, inputs).interpolant(fitted.nodes, fitted.inverse, kernel)
+    near = edge_inputs(fitted, inputs, otherwise=otherwise)
+    return metric_inputs(fitted, inputs).interpolant(fitted.nodes, fitted.inverse, kernel, near)
 
 
 def metric_inputs(fitted: Any, inputs: Value) -> Value:
     """Inputs that vary in the runs, as distances between conditions are measured."""
+    return _mixed(fitted, _scaled(fitted, inputs))
+
+
+def edge_inputs(fitted: Any, inputs: Value, *, otherwise: bool = False) -> Value | None:
+    """Where straight lines to the condition begin (`models.beyond`); nothing where there are none on any side."""
+    straight = (fitted.straight > 0) != otherwise
+    return _mixed(fitted, _within(fitted, _scaled(fitted, inputs), straight)) if straight.any() else None
+
+
+def _within(fitted: Any, scaled: Value, straight: np.ndarray) -> Value:
+    unmixed = fitted.nodes @ np.linalg.inv(fitted.mixture) if hasattr(fitted, "mixture") else fitted.nodes
+    low, high = (scaled.program.constant(np.nan_to_num(limit)) for limit in limits(unmixed, straight))
+    return scaled.at_least(low).at_most(high)
+
+
+def _scaled(fitted: Any, inputs: Value) -> Value:
     used = fitted.scales > 0
-    x = inputs.pick(*np.flatnonzero(used)) * inputs.program.constant(fitted.scales[used])
-    return x.times(fitted.mixture) if hasattr(fitted, "mixture") else x
+    return inputs.pick(*np.flatnonzero(used)) * inputs.program.constant(fitted.scales[used])
+
+
+def _mixed(fitted: Any, scaled: Value) -> Value:
+    return scaled.times(fitted.mixture) if hasattr(fitted, "mixture") else scaled
 
 
 def pod_gp(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:

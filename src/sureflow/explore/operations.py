@@ -76,8 +76,8 @@ def _process(x: Small, nodes: np.ndarray, targets: np.ndarray, logarithms: np.nd
     return np.concatenate([np.stack(kind, axis=1) for kind in zip(*columns, strict=True)], axis=1)
 
 
-def _interpolant(x: Small, nodes: np.ndarray, inverse: np.ndarray, kernel: str) -> Small:
-    return np.column_stack(System.of(KERNELS[kernel], nodes, inverse).weights_and_powers(x))
+def _interpolant(x: Small, edge: Small | None = None, *, nodes: np.ndarray, inverse: np.ndarray, kernel: str) -> Small:
+    return np.column_stack(System.of(KERNELS[kernel], nodes, inverse).weights_and_powers(x, edge))
 
 
 def _around(

@@ -246,12 +246,17 @@ class Value:
         return self.program.add("lattice", self, arrays={"ranges": np.array(ranges), "values": values})
 
     def interpolant(
-        self, nodes: Float[np.ndarray, "run number"], inverse: Float[np.ndarray, "row row"], kernel: str
+        self,
+        nodes: Float[np.ndarray, "run number"],
+        inverse: Float[np.ndarray, "row row"],
+        kernel: str,
+        edge: "Value | None" = None,
     ) -> tuple["Value", "Value"]:
-        """Weights of runs that are interpolated, and the power function (`models.kernels.System`)."""
+        """Weights of runs that are interpolated, straight on from an edge, and the power function (`models.kernels.System`)."""
         # Symmetric but for rounding: a page keeps half of it, and computes the matrix itself from the nodes.
         arrays = {"nodes": nodes, "inverse": 0.5 * (inverse + inverse.T)}
-        both = self.program.add("interpolant", self, arrays=arrays, kernel=kernel)
+        inputs = (self,) if edge is None else (self, edge)
+        both = self.program.add("interpolant", *inputs, arrays=arrays, kernel=kernel)
         return both.pick(*range(len(nodes))), both.pick(len(nodes))
 
     def process(self, nodes: Numbers, targets: Numbers, logarithms: Numbers, wide: float) -> tuple["Value", "Value"]:

@@ -10,8 +10,9 @@ from jaxtyping import Float, Int
 
 from sureflow import scratch
 from sureflow.errors import SureflowError
-from sureflow.models.alignment import KERNEL, Field, Powers, Systems, Warp, Weights, at_points, combined, left_out
+from sureflow.models.alignment import KERNEL, Field, Mixed, Powers, Systems, Warp, Weights, at_points, combined
 from sureflow.models.belief import Belief, interpolated
+from sureflow.models.beyond import DOUBTED
 from sureflow.models.body_frame import BodyFrame
 from sureflow.models.contract import (
     Coordinates,
@@ -23,7 +24,7 @@ from sureflow.models.contract import (
     Samples,
     require_fitting,
 )
-from sureflow.models.kernels import System, drawn_fields, left_out_powers, nearby, typical_power
+from sureflow.models.kernels import drawn_fields, left_out_powers, nearby, typical_power
 from sureflow.models.products import Rows, product, squares
 from sureflow.models.shock_frame import ShockFrame
 from sureflow.models.warps import LayerWarp
@@ -40,6 +41,7 @@ OWN = (
     "regional",
     "regional_inverse",
     "width",
+    "straight",
 )  # names of the others
 
 
@@ -52,7 +54,7 @@ class Aligned(FittedModel):
     lines from the wall to the wall layer at x (`LayerWarp`), or to wall layer and shock (`ShockFrame`), or along the wall as well
     (`BodyFrame`), and nothing at x_k:
     the model passes through the runs. Bars are those of `Interpolation`, from the errors at runs left out one at a time,
-    warped as any condition is.
+    warped as any condition is; beyond the runs, how far straight and bent ways to go on lie apart is a part of them.
     """
 
     nodes: Float[np.ndarray, "run varying"]  # inputs times their scales
@@ -63,7 +65,28 @@ class Aligned(FittedModel):
     regional: Float[np.ndarray, "region varying varying"]  # mixtures of the nodes in the regions of the warp
     regional_inverse: Float[np.ndarray, "region row row"]
     width: Float[np.ndarray, " one"]  # of the neighborhood of a condition, whose runs tell its bars
+    straight: Float[
+        np.ndarray, "2 varying"
+    ]  # 1 where fields go on straight below and above the runs; see `models.beyond`
     warp: Warp
+
+    @classmethod
+    def of(
+        cls,
+        scales: Float[np.ndarray, " parameter"],
+        systems: Systems,
+        residuals: Float[np.ndarray, "run variable point"],
+        width: Float[np.ndarray, " one"],
+        warp: Warp,
+    ) -> Self:
+        first, *regional = systems.mixed
+        shape = (len(regional), *first.mixture.shape), (len(regional), *first.inverse.shape)
+        mixtures = np.reshape([one.mixture for one in regional], shape[0])
+        inverses = np.reshape([one.inverse for one in regional], shape[1])
+        straight = systems.straight.astype(float)
+        return cls(
+            first.nodes, scales, systems.mixture, first.inverse, residuals, mixtures, inverses, width, straight, warp
+        )
 
     def arrays(self) -> dict[str, np.ndarray]:
         arrays = {name: getattr(self, name) for name in OWN}
@@ -72,10 +95,16 @@ class Aligned(FittedModel):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Models of earlier versions do not mix their inputs, or do so in one way, and have one width of neighborhoods."""
+        """Models of earlier versions do not mix their inputs, or do so in one way, have one width of neighborhoods, and go on
+        beyond the runs as their kernel does.
+        """
         if "nodes" in arrays and "inverse" in arrays:
             varying, rows = np.eye(arrays["nodes"].shape[1]), arrays["inverse"]
-            former: dict[str, np.ndarray] = {"mixture": varying, "width": np.ones(1)}
+            former: dict[str, np.ndarray] = {
+                "mixture": varying,
+                "width": np.ones(1),
+                "straight": np.full((2, len(varying)), -1.0),
+            }
             former |= {"regional": varying[None][:0], "regional_inverse": rows[None][:0]}
             former |= {f"{WARP}held": np.zeros(1)} if f"{WARP}told" in arrays else {}
             arrays = {**former, **arrays}
@@ -93,19 +122,23 @@ class Aligned(FittedModel):
         count = len(made.regions) if isinstance(made, BodyFrame) else 0
         if [own[name].shape for name in ("regional", "regional_inverse")] != [(count, *shape) for shape in mixed]:
             raise SureflowError("the model is damaged: its mixtures do not fit the regions of its warp; train it again")
+        if own["straight"].shape != (2, own["nodes"].shape[1]):
+            raise SureflowError("the model is damaged: its straight sides do not fit its inputs; train it again")
         if own["width"].ndim != 1 or own["width"].size != 1 or not own["width"].min() > 0:
             raise SureflowError(f"the model is damaged: width={own['width']} is not a positive number; train it again")
         return cls(**own, warp=made)
 
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
-        asked = self._used(inputs)
-        mean, powers = self._mean_and_powers(asked, inputs)
-        spread = self._spread(self._nearby(asked, self.nodes))
-        return Predictive(mean, {EPISTEMIC: self.optimism * self._at_points(powers) * spread})
+        asked, told = self._used(inputs), self._told(inputs)
+        mean, powers = self._mean_and_powers(asked, told)
+        std = self.optimism * self._at_points(powers) * self._spread(self._nearby(asked, self.nodes))
+        for case, doubt in self._doubts(asked, told, mean).items():
+            std[case] = np.hypot(std[case], doubt)
+        return Predictive(mean, {EPISTEMIC: std})
 
     def novelty(self, inputs: Inputs, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " case"]:
         """The power function, over its median at runs left out one at a time."""
-        return self._power(self._used(inputs)) / self._typical_power
+        return self._systems.power(self._used(inputs)) / self._typical_power
 
     def left_out_novelty(self, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " run"]:
         return left_out_powers(self.inverse[: len(self.nodes), : len(self.nodes)]) / self._typical_power
@@ -118,16 +151,23 @@ class Aligned(FittedModel):
         for group in map(np.asarray, groups):
             rows, others = slice(start, start := start + len(group)), np.setdiff1d(np.arange(n_runs), group)
             close[rows, others] = self._nearby(self.nodes[group], self.nodes[others])
-        weights, powers = left_out(self._systems, groups)
+        weights, powers = self._systems.left_out(groups)
         mean = self._left_out_fields(weights, runs)
         std = scratch.room(mean.shape)
         np.multiply(self._at_points(powers), self._spread(close), out=std, casting="same_kind")
+        if self._counts_doubts:
+            others, _ = self._systems.left_out(groups, otherwise=True)
+            beyond = np.flatnonzero((others != weights).any(axis=(0, 2)))
+            for row, field in zip(
+                beyond, combined(self.warp, others[:, beyond], self.warp.layers[runs[beyond]]), strict=True
+            ):
+                std[row] = np.hypot(std[row], DOUBTED * (field - mean[row]))
         return LeftOut(Predictive(mean, {EPISTEMIC: std}), powers[0] / self._typical_power)
 
     @one_blas_thread()
     def leave_out_mean(self, groups: Groups) -> Fields:
         runs = np.concatenate([np.asarray(group) for group in groups])
-        return self._left_out_fields(left_out(self._systems, groups)[0], runs)
+        return self._left_out_fields(self._systems.left_out(groups)[0], runs)
 
     def _left_out_fields(self, weights: Weights, runs: Int[np.ndarray, " some"]) -> Fields:
         mean = scratch.room((len(runs), *self.residuals.shape[1:]))
@@ -141,10 +181,13 @@ class Aligned(FittedModel):
 
     def samples(self, inputs: Inputs, coordinates: Coordinates, count: int, rng: np.random.Generator) -> Samples:
         """The mean plus what was missed at a run nearby, as `Interpolation` draws it."""
-        asked = self._used(inputs)
-        mean, powers = self._mean_and_powers(asked, inputs)
+        asked, told = self._used(inputs), self._told(inputs)
+        mean, powers = self._mean_and_powers(asked, told)
         power = self.optimism * self._at_points(powers)
-        return drawn_fields(mean, power, self._nearby(asked, self.nodes), self.residuals, count, rng)
+        drawn = drawn_fields(mean, power, self._nearby(asked, self.nodes), self.residuals, count, rng)
+        for case, doubt in self._doubts(asked, told, mean).items():
+            drawn[:, case] += rng.choice([-1.0, 1.0], size=count)[:, None, None] * doubt
+        return drawn
 
     def belief(self) -> Belief:
         """That of `Interpolation`, with the mixture of all fields, not that of every region; wall layers only move the runs."""
@@ -154,7 +197,7 @@ class Aligned(FittedModel):
 
     def _residuals_in_one_mixture(self) -> Iterator[Field]:
         """Residuals, run by run, as if A were that of all fields in every region: a region's own has other units."""
-        freedom, *regional = (np.diag(inverse)[: len(self.nodes)] for _, inverse in self._systems)
+        freedom, *regional = (np.diag(inverse)[: len(self.nodes)] for _, _, inverse in self._systems.mixed)
         if not isinstance(self.warp, BodyFrame):
             yield from self.residuals
             return
@@ -196,31 +239,39 @@ class Aligned(FittedModel):
         used = self.scales > 0
         return (np.asarray(inputs, float)[:, : len(used)][:, used] * self.scales[used]) @ self.mixture
 
-    def _power(self, asked: Float[np.ndarray, "case varying"]) -> Float[np.ndarray, " case"]:
-        return self._system.weights_and_powers(asked)[1]
-
     def _at_points(self, powers: Powers) -> Float[np.ndarray, "case 1 _"]:
         return at_points(self.warp, powers)
 
-    def _mean_and_powers(self, asked: Float[np.ndarray, "case varying"], inputs: Inputs) -> tuple[Fields, Powers]:
+    def _told(self, inputs: Inputs) -> Float[np.ndarray, "case column"]:
+        """What the warp is told of conditions."""
+        return np.asarray(inputs, float)[:, len(self.scales) :]
+
+    def _mean_and_powers(
+        self, asked: Float[np.ndarray, "case varying"], told: Float[np.ndarray, "case column"]
+    ) -> tuple[Fields, Powers]:
         """Fields, and the power function for all of them, then region by region."""
-        mixtures, systems = self._stacked
-        weights, powers = systems.weights_and_powers(asked @ mixtures)
-        return np.stack([*combined(self.warp, weights, np.asarray(inputs, float)[:, len(self.scales) :])]), powers
+        weights, powers = self._systems.weights_and_powers(asked)
+        return np.stack([*combined(self.warp, weights, told)]), powers
 
-    @cached_property
-    def _stacked(self) -> tuple[np.ndarray, System]:
-        """Mixtures of the nodes in all systems, and these."""
-        nodes, inverses = (np.stack(arrays) for arrays in zip(*self._systems, strict=True))
-        mixtures = np.concatenate([np.eye(self.nodes.shape[1])[None], self.regional])
-        return mixtures, System.of(KERNEL, nodes, inverses)
+    def _doubts(
+        self, asked: Float[np.ndarray, "case varying"], told: Float[np.ndarray, "case column"], mean: Fields
+    ) -> dict[int, Field]:
+        """At conditions beyond the runs, half of what the other ways to go on there would change."""
+        beyond = np.flatnonzero(self._systems.is_beyond(asked)) if self._counts_doubts else np.empty(0, int)
+        if not beyond.size:
+            return {}
+        weights, _ = self._systems.weights_and_powers(asked[beyond], otherwise=True)
+        fields = combined(self.warp, weights, told[beyond])
+        return {case: DOUBTED * (field - mean[case]) for case, field in zip(beyond.tolist(), fields, strict=True)}
 
-    @cached_property
-    def _system(self) -> System:
-        """That of all fields."""
-        return System.of(KERNEL, self.nodes, self.inverse)
+    @property
+    def _counts_doubts(self) -> bool:
+        """Bars of models of earlier versions were calibrated without."""
+        return bool((self.straight >= 0).all())
 
     @cached_property
     def _systems(self) -> Systems:
         regional = zip(self.regional, self.regional_inverse, strict=True)
-        return [(self.nodes, self.inverse), *((self.nodes @ mixture, inverse) for mixture, inverse in regional)]
+        first = Mixed(np.eye(self.nodes.shape[1]), self.nodes, self.inverse)
+        others = (Mixed(mixture, self.nodes @ mixture, inverse) for mixture, inverse in regional)
+        return Systems(self.mixture, (first, *others), self.straight > 0)

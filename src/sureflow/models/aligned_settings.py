@@ -10,12 +10,14 @@ from jaxtyping import Float
 
 from sureflow.errors import SureflowError
 from sureflow.models.aligned import Aligned
-from sureflow.models.alignment import KERNEL, residuals
+from sureflow.models.alignment import KERNEL, Systems, Warp, combined, residuals
+from sureflow.models.beyond import Group, Sides, learned_sides, nowhere
 from sureflow.models.body_frame import BodyFrame
 from sureflow.models.contract import (
     MODELS,
     Capabilities,
     Checkpoint,
+    Fields,
     FittedModel,
     LayerView,
     ModelSettings,
@@ -123,13 +125,22 @@ def _fit(
     scales = used.astype(float)
     scales[used] = metric.scales
     nodes = (inputs[:, used] * metric.scales) @ metric.mixture
-    mixed = [nodes, *(nodes @ mixture for mixture in metric.regional)]
-    systems = [(some, inverse_system(KERNEL, some)) for some in mixed]
-    inverse, *others = (one for _, one in systems)
-    regional_inverse = np.reshape(others, (-1, *inverse.shape))
+    systems = Systems.of(nodes, metric.mixture, metric.regional, nowhere(nodes.shape[1]))
+    systems = replace(systems, straight=_straight_sides(systems, warp, view.fields))
     missed = residuals(systems, warp, view.fields)
     width = np.array([learned_width(nodes, missed)])
-    return Aligned(nodes, scales, metric.mixture, inverse, missed, metric.regional, regional_inverse, width, warp)
+    return Aligned.of(scales, systems, missed, width, warp)
+
+
+def _straight_sides(systems: Systems, warp: Warp, fields: Fields) -> Sides:
+    """On which sides the runs go on straight."""
+
+    def missed(straight: Sides, group: Group) -> float:
+        weights, _ = replace(systems, straight=straight).left_out([group])
+        found = combined(warp, weights, warp.layers[group])
+        return float(np.mean([np.abs(field - fields[run]).mean() for run, field in zip(group, found, strict=True)]))
+
+    return learned_sides(systems.unmixed, missed)
 
 
 def _scaled(nodes: Nodes, warp: LayerWarp) -> Metric:

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from sureflow import scratch
 from sureflow.errors import SureflowError
 from sureflow.models.belief import Belief, interpolated
+from sureflow.models.beyond import DOUBTED, Group, Sides, edge, is_beyond, learned_sides
 from sureflow.models.contract import (
     MODELS,
     Capabilities,
@@ -34,12 +35,16 @@ from sureflow.models.input_metric import learned_scales
 from sureflow.models.kernels import (
     KERNELS,
     Kernel,
+    Nodes,
     System,
     drawn_fields,
     inverse_system,
+    inverse_without,
     is_flat,
     left_out_powers,
     nearby,
+    roots_of,
+    term_bends,
     term_slopes,
     typical_power,
 )
@@ -62,7 +67,8 @@ class Interpolation(FittedModel):
         std(x)^2 = p(x)^2 sum_k q_k(x) e_k^2 (A^-1)_kk
 
     with weights q that favor the nearest runs: zero at the runs, growing with the distance from them, and in every point
-    of the field as large as the runs nearby have shown it to be.
+    of the field as large as the runs nearby have shown it to be. Beyond the runs, on sides where leaving runs out teaches so,
+    fields go on along straight lines; how far these and the kernel's own ways lie apart is a part of the bars (`models.beyond`).
     """
 
     # Every time is a pass over all fields, and what does not fit into memory lies in a file.
@@ -73,39 +79,50 @@ class Interpolation(FittedModel):
     inverse: Float[np.ndarray, "row row"]  # of A; row: case, then the terms of the polynomial
     fields: Float[np.ndarray, "case variable point"]
     residuals: Float[np.ndarray, "case variable point"]  # e_k sqrt((A^-1)_kk), in float32
+    straight: Float[np.ndarray, "2 varying"]  # 1 where fields go on straight below and above the runs
     kernel: str = "cubic"
 
     def arrays(self) -> dict[str, np.ndarray]:
-        kept = ("nodes", "scales", "inverse", "fields", "residuals")
+        kept = ("nodes", "scales", "inverse", "fields", "residuals", "straight")
         return {name: np.ascontiguousarray(getattr(self, name)) for name in kept}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], kernel: str = "cubic") -> Self:
-        """Models of earlier versions have all scales 1, and call them `varying`."""
+        """Models of earlier versions have all scales 1, and call them `varying`; later ones have no straight sides."""
         given = {"scales" if name == "varying" else name: array for name, array in arrays.items()}
-        names = {"nodes", "scales", "inverse", "fields", "residuals"}
+        names = {"nodes", "scales", "inverse", "fields", "residuals", "straight"}
+        if "nodes" in given:
+            given = {"straight": np.full((2, given["nodes"].shape[-1]), -1.0), **given}
         if names != set(given):
             raise SureflowError(f"an {cls.__name__} has the arrays {sorted(names)}; found: {sorted(arrays)}")
+        if given["straight"].shape != (2, given["nodes"].shape[-1]):
+            raise SureflowError("the model is damaged: its straight sides do not fit its inputs; train it again")
         return cls(**given, kernel=kernel)
 
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
         inputs = self._used(inputs)
         spread = np.sqrt(product(self._nearby(inputs).astype(np.float32), self._squares))
         spread = spread.reshape(len(inputs), *self.fields.shape[1:])
-        weights, power = self._system.weights_and_powers(inputs)
-        return Predictive(self._sum(weights), {EPISTEMIC: power[:, None, None] * spread})
+        weights, power = self._weights_and_powers(inputs)
+        std = power[:, None, None] * spread
+        for case, doubt in self._doubts(inputs, weights).items():
+            std[case] = np.hypot(std[case], doubt)
+        return Predictive(self._sum(weights), {EPISTEMIC: std})
 
     def mean(self, inputs: Inputs) -> Fields:
         """Of `predict`, in half of its time."""
-        return self._sum(self._system.weights_and_powers(self._used(inputs))[0])
+        return self._sum(self._weights_and_powers(self._used(inputs))[0])
 
     def slope(
         self, inputs: Inputs, coordinates: Coordinates, d_inputs: Inputs, d_coordinates: Coordinates
     ) -> Float[np.ndarray, "variable value"]:
         """In closed form: the weights of the runs are known functions of the inputs."""
         used, along = self._used(inputs), self._used(d_inputs)
-        n_runs = len(self.nodes)
-        weights = term_slopes(self._kernel, used, self.nodes, along) @ self.inverse[:, :n_runs]
+        n_runs, near = len(self.nodes), edge(used, self.nodes, self.straight > 0)
+        slopes = term_slopes(self._kernel, near, self.nodes, along)
+        # Along a straight side, the slope of the line changes too.
+        slopes += term_bends(self._kernel, near, self.nodes, used - near, np.where(used == near, along, 0.0))
+        weights = slopes @ self.inverse[:, :n_runs]
         return product(weights, self.fields.reshape(n_runs, -1)).reshape(self.fields.shape[1:])
 
     def novelty(self, inputs: Inputs, runs: Float[np.ndarray, "run parameter"]) -> Float[np.ndarray, " case"]:
@@ -149,8 +166,11 @@ class Interpolation(FittedModel):
     def samples(self, inputs: Inputs, coordinates: Coordinates, count: int, rng: np.random.Generator) -> Samples:
         """The mean plus what was missed at a run nearby, drawn by q, with either sign: its variance is std^2."""
         inputs = self._used(inputs)
-        weights, power = self._system.weights_and_powers(inputs)
-        return drawn_fields(self._sum(weights), power, self._nearby(inputs), self.residuals, count, rng)
+        weights, power = self._weights_and_powers(inputs)
+        drawn = drawn_fields(self._sum(weights), power, self._nearby(inputs), self.residuals, count, rng)
+        for case, doubt in self._doubts(inputs, weights).items():
+            drawn[:, case] += rng.choice([-1.0, 1.0], size=count)[:, None, None] * doubt
+        return drawn
 
     def belief(self) -> Belief:
         metric = np.diag(self.scales)[:, self.scales > 0]
@@ -177,7 +197,28 @@ class Interpolation(FittedModel):
         return System.of(self._kernel, self.nodes, self.inverse)
 
     def _power(self, inputs: Inputs) -> Float[np.ndarray, " case"]:
-        return self._system.weights_and_powers(inputs)[1]
+        return self._weights_and_powers(inputs)[1]
+
+    def _weights_and_powers(
+        self, inputs: Float[np.ndarray, "case varying"]
+    ) -> tuple[Float[np.ndarray, "case run"], Float[np.ndarray, " case"]]:
+        return self._system.weights_and_powers(inputs, edge(inputs, self.nodes, self.straight > 0))
+
+    def _doubts(
+        self, inputs: Float[np.ndarray, "case varying"], weights: Float[np.ndarray, "case run"]
+    ) -> dict[int, Float[np.ndarray, "variable point"]]:
+        """At conditions beyond the runs, half of what the other ways to go on there would change."""
+        if not self._counts_doubts:
+            return {}
+        beyond = np.flatnonzero(is_beyond(inputs, self.nodes))
+        near = edge(inputs[beyond], self.nodes, self.straight <= 0)
+        others, _ = self._system.weights_and_powers(inputs[beyond], near)
+        return dict(zip(beyond.tolist(), self._sum(DOUBTED * (others - weights[beyond])), strict=True))
+
+    @property
+    def _counts_doubts(self) -> bool:
+        """Bars of models of earlier versions were calibrated without."""
+        return bool((self.straight >= 0).all())
 
     def _sum(self, weights: Float[np.ndarray, "case run"]) -> Fields:
         rows = self.fields.reshape(len(self.nodes), -1)
@@ -193,7 +234,7 @@ class _Without:
 
     With P the block of A^-1 that belongs to the runs and c = P f, the errors at the group are e = (P_GG)^-1 c_G, the
     variances there the diagonal of (P_GG)^-1, and the others keep the coefficients c_K - P_KG e (Dubrule 1983; Ginsbourger &
-    Schaerer 2021). Where the others alone leave the polynomial open, their own system is solved instead.
+    Schaerer 2021). Where the others alone leave the polynomial open, or fields go on straight, their own system is solved.
     """
 
     group: Int[np.ndarray, " run"]
@@ -202,6 +243,9 @@ class _Without:
     coupling: Float[np.ndarray, "other run"]  # P_KG
     inner: Float[np.ndarray, "other other"]  # P of the others alone
     weights: Float[np.ndarray, "run other"]
+    doubt: (
+        Float[np.ndarray, "run other"] | None
+    )  # half of what other ways to go on beyond the runs change the weights by
     power: Float[np.ndarray, " run"]
     nearby: Float[np.ndarray, "run other"]
 
@@ -210,15 +254,22 @@ class _Without:
         others = np.setdiff1d(np.arange(len(model.nodes)), group)
         asked, nodes = model.nodes[group], model.nodes[others]
         coupling, close = model.inverse[np.ix_(others, group)], nearby(asked, nodes)
-        if is_flat(nodes):
+        errors = (
+            None
+            if is_flat(nodes) or is_beyond(asked, nodes).any()
+            else np.linalg.inv(model.inverse[np.ix_(group, group)])
+        )
+        if errors is None:
             kernel = KERNELS[model.kernel]
-            inverse = inverse_system(kernel, nodes)
-            weights, power = System.of(kernel, nodes, inverse).weights_and_powers(asked)
-            return cls(group, others, None, coupling, inverse[: len(nodes), : len(nodes)], weights, power, close)
-        errors = np.linalg.inv(model.inverse[np.ix_(group, group)])
+            inverse = inverse_system(kernel, nodes) if is_flat(nodes) else inverse_without(model.inverse, group)
+            system = System.of(kernel, nodes, inverse)
+            weights, power = system.weights_and_powers(asked, edge(asked, nodes, model.straight > 0))
+            others_, _ = system.weights_and_powers(asked, edge(asked, nodes, model.straight <= 0))
+            doubt = DOUBTED * (others_ - weights) if model._counts_doubts else None
+            return cls(group, others, None, coupling, inverse[: len(nodes), : len(nodes)], weights, doubt, power, close)
         inner = model.inverse[np.ix_(others, others)] - coupling @ errors @ coupling.T
         power = np.sqrt(np.maximum(np.diag(errors), 0.0))
-        return cls(group, others, errors, coupling, inner, -errors @ coupling.T, power, close)
+        return cls(group, others, errors, coupling, inner, -errors @ coupling.T, None, power, close)
 
     def predict(
         self, values: Float[np.ndarray, "all value"], coefficients: Float[np.ndarray, "all value"]
@@ -230,7 +281,8 @@ class _Without:
             missed = self.errors @ coefficients[self.group]
             mean, left = values[self.group] - missed, coefficients[self.others] - self.coupling @ missed
         residuals = left / _freedom(self.inner)
-        return mean, self.power[:, None] * np.sqrt(self.nearby @ residuals**2)
+        std = self.power[:, None] * np.sqrt(self.nearby @ residuals**2)
+        return mean, std if self.doubt is None else np.hypot(std, self.doubt @ values[self.others])
 
 
 def _places(without: list[_Without]) -> Iterator[slice]:
@@ -261,8 +313,9 @@ class InterpolationSettings(ModelSettings):
             scales[scales > 0] = learned_scales(kernel, nodes, view.fields)
             nodes = nodes * scales[scales > 0]
         inverse = inverse_system(kernel, nodes)
-        residuals = _residuals(inverse[: len(nodes), : len(nodes)], view.fields)
-        return Interpolation(nodes, scales, inverse, view.fields, residuals, self.kernel)
+        inner = inverse[: len(nodes), : len(nodes)]
+        straight = _straight_sides(kernel, nodes, inverse, view.fields).astype(float)
+        return Interpolation(nodes, scales, inverse, view.fields, _residuals(inner, view.fields), straight, self.kernel)
 
     def restore(self, arrays: Mapping[str, np.ndarray], sizes: Sizes) -> Interpolation:
         return Interpolation.from_arrays(arrays, self.kernel)
@@ -271,6 +324,20 @@ class InterpolationSettings(ModelSettings):
     def title(self) -> str:
         special = [self.kernel] * (self.kernel != "cubic") + ["learned scales"] * (self.scales == "learned")
         return f"{self.name} ({', '.join(special)})" if special else self.name
+
+
+def _straight_sides(kernel: Kernel, nodes: Nodes, inverse: Float[np.ndarray, "row row"], fields: Fields) -> Sides:
+    """On which sides the runs go on straight, from the products of their fields with each other alone."""
+    roots = roots_of(fields, np.arange(len(nodes)))
+
+    def missed(straight: Sides, group: Group) -> float:
+        others = np.setdiff1d(np.arange(len(nodes)), group)
+        asked, kept = nodes[group], nodes[others]
+        system = System.of(kernel, kept, inverse_without(inverse, group))
+        weights, _ = system.weights_and_powers(asked, edge(asked, kept, straight))
+        return float(np.linalg.norm(weights @ roots[others] - roots[group], axis=1).mean())
+
+    return learned_sides(nodes, missed)
 
 
 def _residuals(inner: Float[np.ndarray, "case case"], fields: Fields) -> Fields:

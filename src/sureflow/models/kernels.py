@@ -21,13 +21,14 @@ SCALE_BOUNDS = (-3.0, 3.0)  # of the logarithms
 
 
 class Kernel(NamedTuple):
-    """A function of the distance, conditionally positive definite of order two or less, its value at zero, and its derivative
-    over the distance.
+    """A function of the distance, conditionally positive definite of order two or less, its value at zero, its derivative
+    over the distance, and the derivative of that over the distance.
     """
 
     function: Callable[[np.ndarray], np.ndarray]
     at_zero: float
     slope_over_distance: Callable[[np.ndarray], np.ndarray]
+    bend_over_distance: Callable[[np.ndarray], np.ndarray]
 
 
 def _cubic(distance: np.ndarray) -> np.ndarray:
@@ -49,24 +50,56 @@ def _matern_slope(distance: np.ndarray) -> np.ndarray:
     return -5.0 / 3.0 * (1.0 + scaled) * np.exp(-scaled)
 
 
+def _matern_bend(distance: np.ndarray) -> np.ndarray:
+    return 25.0 / 3.0 * np.exp(-np.sqrt(5.0) * distance)
+
+
+def _apart(distance: np.ndarray) -> np.ndarray:
+    """Distances to divide by; what is divided is nothing where they are."""
+    return np.where(distance > 0, distance, 1.0)
+
+
 KERNELS = {
-    "cubic": Kernel(_cubic, 0.0, lambda distance: 3.0 * distance),
-    "thin-plate": Kernel(_thin_plate, 0.0, lambda r: 2.0 * np.log(np.where(r > 0, r, 1.0)) + 1.0),
-    "matern": Kernel(_matern, 1.0, _matern_slope),
+    "cubic": Kernel(_cubic, 0.0, lambda distance: 3.0 * distance, lambda distance: 3.0 / _apart(distance)),
+    "thin-plate": Kernel(
+        _thin_plate, 0.0, lambda r: 2.0 * np.log(_apart(r)) + 1.0, lambda distance: 2.0 / _apart(distance) ** 2
+    ),
+    "matern": Kernel(_matern, 1.0, _matern_slope, _matern_bend),
 }
 
 
 def term_slopes(
     kernel: Kernel,
+    inputs: Float[np.ndarray, "*system case parameter"],
+    nodes: Float[np.ndarray, "*system run parameter"],
+    along: Float[np.ndarray, "*system case parameter"],
+) -> Float[np.ndarray, "*system case row"]:
+    """Derivatives of `terms` along a change of the inputs."""
+    slopes = kernel.slope_over_distance(distances(inputs, nodes)) * _approach(inputs, nodes, along)
+    return np.concatenate([slopes, np.zeros_like(along[..., :1]), along], axis=-1)
+
+
+def term_bends(
+    kernel: Kernel,
     inputs: Float[np.ndarray, "case parameter"],
     nodes: Nodes,
     along: Float[np.ndarray, "case parameter"],
+    then: Float[np.ndarray, "case parameter"],
 ) -> Rows:
-    """Derivatives of `terms` along a change of the inputs."""
-    approach = np.einsum("crp,cp->cr", inputs[:, None] - nodes, along)
-    return np.column_stack(
-        [kernel.slope_over_distance(distances(inputs, nodes)) * approach, np.zeros(len(inputs)), along]
-    )
+    """Derivatives of `term_slopes`, along one change of the inputs, along another one."""
+    away = distances(inputs, nodes)
+    bends = kernel.slope_over_distance(away) * np.einsum("cp,cp->c", along, then)[:, None]
+    bends += kernel.bend_over_distance(away) * _approach(inputs, nodes, along) * _approach(inputs, nodes, then)
+    return np.concatenate([bends, np.zeros((len(inputs), 1 + inputs.shape[1]))], axis=1)
+
+
+def _approach(
+    inputs: Float[np.ndarray, "*system case parameter"],
+    nodes: Float[np.ndarray, "*system run parameter"],
+    along: Float[np.ndarray, "*system case parameter"],
+) -> Float[np.ndarray, "*system case run"]:
+    """The way from the nodes, times a change of the inputs."""
+    return np.einsum("...cp,...cp->...c", inputs, along)[..., None] - along @ nodes.swapaxes(-1, -2)
 
 
 def terms(
@@ -122,9 +155,13 @@ class System:
         return cls(kernel, nodes, system_matrix(kernel, nodes), inverse)
 
     def weights_and_powers(
-        self, inputs: Float[np.ndarray, "*system case parameter"]
+        self,
+        inputs: Float[np.ndarray, "*system case parameter"],
+        edge: Float[np.ndarray, "*system case parameter"] | None = None,
     ) -> tuple[Float[np.ndarray, "*system case run"], Float[np.ndarray, "*system case"]]:
         """What the runs count for at conditions, and the power function there.
+
+        From an `edge` that is not the condition itself, a straight line leads there (`models.beyond`).
 
         With t the kernel and the polynomial at x, the solution s = A^-1 t has the weights w, and the power function
         p^2 = phi(0) - t s (Fasshauer 2007, ch. 14) is, near a run, a small difference of large numbers.
@@ -132,19 +169,34 @@ class System:
 
             w = e_j + u,    p^2 = 2 (phi(0) - phi(|x - x_j|)) - u (2 d - A u)
 
-        In place of u d, u (2 d - A u) is stationary at u = A^-1 d: an error of u counts by its square.
+        In place of u d, u (2 d - A u) is stationary at u = A^-1 d: an error of u counts by its square. It also holds for other
+        weights that reproduce the polynomial, such as those of a straight line, for which u = A^-1 d with the t of the line.
         """
         away = distances(inputs, self.nodes)
         nearest = away.argmin(axis=-1)[..., None]
-        at = _terms(self.kernel, away, inputs)
-        change = at - np.take_along_axis(self.matrix, nearest, axis=-2)
-        moved = change @ self.inverse
+        at, there = _terms(self.kernel, away, inputs), np.take_along_axis(self.matrix, nearest, axis=-2)
+        change = at - there
+        moved = (change if edge is None else self._straight(inputs, edge, at) - there) @ self.inverse
         missing = 2.0 * (self.kernel.at_zero - np.take_along_axis(at, nearest, axis=-1)[..., 0])
         squares = missing - np.einsum("...i,...i->...", moved, 2.0 * change - moved @ self.matrix)
         weights = moved[..., : self.nodes.shape[-2]]
         np.put_along_axis(weights, nearest, np.take_along_axis(weights, nearest, axis=-1) + 1.0, axis=-1)
         # Zero at the runs but for rounding, which may have either sign.
         return weights, np.sqrt(np.maximum(squares, 0.0))
+
+    def _straight(
+        self,
+        inputs: Float[np.ndarray, "*system case parameter"],
+        edge: Float[np.ndarray, "*system case parameter"],
+        at: Float[np.ndarray, "*system case row"],
+    ) -> Float[np.ndarray, "*system case row"]:
+        """The terms `at` conditions, but straight on from their edges where these are others."""
+        onward = inputs - edge
+        moved = onward.any(axis=-1, keepdims=True)
+        if not moved.any():
+            return at
+        line = terms(self.kernel, edge, self.nodes) + term_slopes(self.kernel, edge, self.nodes, onward)
+        return np.where(moved, line, at)
 
 
 def nearby(
@@ -181,6 +233,13 @@ def is_flat(nodes: Nodes) -> bool:
 def prior(logarithms: np.ndarray, n_runs: int) -> float:
     """What is added to the logarithm of the error for scales away from 1: few runs hardly tell them."""
     return 0.5 * float(np.sum((logarithms / WIDTH) ** 2)) / n_runs
+
+
+def inverse_without(inverse: Float[np.ndarray, "row row"], group: np.ndarray) -> Float[np.ndarray, "other other"]:
+    """The inverse of A without the rows and columns of a group of runs, from that with them."""
+    others = np.setdiff1d(np.arange(len(inverse)), group)
+    across = inverse[np.ix_(others, group)]
+    return inverse[np.ix_(others, others)] - across @ np.linalg.solve(inverse[np.ix_(group, group)], across.T)
 
 
 def left_out_powers(inner: Float[np.ndarray, "run run"]) -> Float[np.ndarray, " run"]:

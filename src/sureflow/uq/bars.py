@@ -3,7 +3,7 @@
 All arrays are (case, variable, point) in the normalized space of the model, in which errors at different conditions can be
 compared. With s the model's own standard deviation and n the novelty of the condition, which is about 1 at a run left out,
 
-    inside:   std = scale sqrt(t^2 + floor^2)                           t = s n^growth
+    inside:   std = scale sqrt(t^2 + floor^2)                           t = s min(n, 1)^growth
     beyond:   std = scale side sqrt(t^2 + floor^2 + (spread max t)^2)   the maximum is over neighboring points
 
 `scale` is a field and `growth` a number, fitted to runs that were held out. `side` is a field for every side of the box of
@@ -78,16 +78,6 @@ class ErrorBars(ABC):
     conditions: tuple[tuple[float, ...], ...]  # of the held-out runs that are not the model's training runs
     scale: Float[np.ndarray, "variable point"]  # what bars inside are multiplied by at every point
 
-    @property
-    @abstractmethod
-    def field_growth(self) -> float:
-        """With what power of the novelty of the condition bars of fields grow."""
-
-    @property
-    @abstractmethod
-    def quantity_growth(self) -> float:
-        """With what power of novelty bars of quantities grow."""
-
     @abstractmethod
     def calibrated(self, raw: Predictive, query: Query) -> Predictive:
         """A prediction with calibrated bars, from the model's own prediction: the mean stays the same, bit for bit."""
@@ -151,14 +141,6 @@ class Calibration(ErrorBars):
     reach: float
     conditions: tuple[tuple[float, ...], ...] = ()
 
-    @property
-    def field_growth(self) -> float:
-        return self.growth
-
-    @property
-    def quantity_growth(self) -> float:
-        return 1.0 + self.growth
-
     def std(self, own: Fields, novelty: Novelty, beyond: Sides, around: Around) -> Fields:
         """Calibrated standard deviation, from the model's own."""
         grown = own * self.growths(novelty)
@@ -170,7 +152,7 @@ class Calibration(ErrorBars):
 
     def growths(self, novelty: Novelty) -> Float[np.ndarray, "case 1 1"]:
         """What the novelty of conditions multiplies bars by."""
-        return np.maximum(novelty, LEAST_NOVELTY)[:, None, None] ** self.growth
+        return np.clip(novelty, LEAST_NOVELTY, 1.0)[:, None, None] ** self.growth
 
     def _beyond(
         self, grown: Float[np.ndarray, "variable point"], beyond: Float[np.ndarray, " side"], around: Around

@@ -40,7 +40,7 @@ class Factor(Enum):
 
 @dataclass(frozen=True)
 class BarForm:
-    """Bars of a run before they are multiplied by what is fitted: scale sqrt((s n^growth)^2 + floor^2 + neighbors^2)."""
+    """Bars of a run before they are multiplied by what is fitted: scale sqrt((s min(n, 1)^growth)^2 + floor^2 + neighbors^2)."""
 
     growth: float = 0.0
     scale: Float[np.ndarray, "variable point"] | None = None
@@ -49,7 +49,7 @@ class BarForm:
 
     def of(self, own: OfPoints, novelty: float, some: slice = slice(None)) -> OfPoints:
         """The bars of some variables."""
-        grown = np.asarray(own[some], float) * max(novelty, LEAST_NOVELTY) ** self.growth
+        grown = np.asarray(own[some], float) * np.clip(novelty, LEAST_NOVELTY, 1.0) ** self.growth
         squares = grown**2 + FLOOR**2
         if self.spread:
             squares += (self.spread * self.around(grown[None])[0]) ** 2
@@ -83,7 +83,8 @@ class Sample:
     @cached_property
     def scores(self) -> OfRuns:
         """|error| / bars."""
-        return np.abs(self.error) / self.bars
+        # Of fields without any error, bars may be nothing as well.
+        return np.abs(self.error) / np.maximum(self.bars, np.finfo(float).tiny)
 
     def sorted_scores(self) -> Iterator[Points]:
         """Some scores of every variable, evenly spaced, in order."""
@@ -106,7 +107,7 @@ def fit_growth(sample: Sample, novelty: Float[np.ndarray, " case"], steepest: fl
     """
     middle, high = np.quantile(sample.scores, [0.5, 0.9], axis=2)
     level = 0.5 * (np.log(middle / GAUSSIAN_50 + TINY) + np.log(high / GAUSSIAN_90 + TINY)).mean(axis=1)
-    away = np.log(np.maximum(novelty, LEAST_NOVELTY))
+    away = np.log(np.clip(novelty, LEAST_NOVELTY, 1.0))
     away = away - away.mean()
     return float(np.clip((away @ level) / (away @ away + PRIOR_GROWTH), 0.0, steepest))
 
@@ -149,7 +150,7 @@ def factors_of(
         return found
     levels = sample.levels()
     if kind is Factor.LEVEL:
-        found[:] = levels[:, None]
+        found[:] = np.maximum(levels, TINY)[:, None]
         return found
     for some in _variables(runs):
         one_by_one = (
@@ -158,7 +159,8 @@ def factors_of(
         )
         found[some] = _local(one_by_one, levels[some], prior)
     found *= sample.times(found[:, sample.points]).levels()[:, None].astype(np.float32)
-    return found
+    # Of fields without any error, factors are next to nothing.
+    return np.maximum(found, TINY, out=found)
 
 
 def _local(groups: Iterable[tuple[OfRuns, OfRuns]], levels: ByVariable, prior: float) -> OfPoints:

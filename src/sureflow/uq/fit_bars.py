@@ -14,7 +14,6 @@ from jaxtyping import Bool, Float
 
 from sureflow import scratch
 from sureflow.errors import SureflowError
-from sureflow.metrics.bar_score import TINY
 from sureflow.uq.bars import Around, Calibration, Calibrations, alone
 from sureflow.uq.choose_bars import AT_ONCE, BarForm, Factor, Points, Sample, best_factor, factors_of, fit_growth
 from sureflow.uq.conformal import LEVELS, mean_factors, simultaneous_factors
@@ -32,7 +31,7 @@ REACH = 2.0
 # go wrong) do not count in conformal factors: they would make the bars elsewhere look better than they are.
 COUNTED = 0.01
 # A local factor starts from the variable's typical one with the weight of this many runs.
-PRIOR_RUNS, PRIOR_RUNS_OF_A_SIDE = 10, 30
+PRIOR_RUNS = 10
 # The logarithm of a side's factors starts from the mean of all sides with the weight of this many runs.
 PRIOR_SIDE = 3
 STEEPEST_GROWTH = 1.0
@@ -227,10 +226,10 @@ def _fit_side(found: dict[int, _Side], side: int, runs: HeldOutRuns, inside: Bar
     tried = []
     for form in (inside,) if inside.around is alone else (inside, replace(inside, spread=SPREAD)):
         sample = Sample.of(runs, form, seed)
-        kind, score = best_factor(kinds, sample, PRIOR_RUNS_OF_A_SIDE, seed)
+        kind, score = best_factor(kinds, sample, PRIOR_RUNS, seed)
         tried.append((score, form, sample, kind))
     _, form, sample, kind = tried[-1] if tried[-1][0] <= tried[0][0] + WORTH else tried[0]
-    found[side] = _Side(factors_of(kind, runs, sample, form, PRIOR_RUNS_OF_A_SIDE), form.spread, n_runs)
+    found[side] = _Side(factors_of(kind, runs, sample, form, PRIOR_RUNS), form.spread, n_runs)
 
 
 def _pooled(sides: list[_Side], shape: tuple[int, ...]) -> Float[np.ndarray, "taught variable point"]:
@@ -239,7 +238,7 @@ def _pooled(sides: list[_Side], shape: tuple[int, ...]) -> Float[np.ndarray, "ta
     if not sides:
         return factors
     runs = np.array([side.runs for side in sides])
-    levels = np.array([np.median(np.log(np.maximum(side.factors, TINY))) for side in sides])
+    levels = np.array([np.median(np.log(side.factors)) for side in sides])
     towards = (np.average(levels, weights=runs) - levels) * PRIOR_SIDE / (runs + PRIOR_SIDE)
     for number, side in enumerate(sides):
         factors[number] = side.factors * np.float32(np.exp(towards[number]))

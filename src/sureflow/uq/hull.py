@@ -68,14 +68,6 @@ class HullCalibration(ErrorBars):
     reach: float
     conditions: tuple[tuple[float, ...], ...] = ()
 
-    @property
-    def field_growth(self) -> float:
-        return 0.0
-
-    @property
-    def quantity_growth(self) -> float:
-        return 0.0
-
     def calibrated(self, raw: Predictive, query: Query) -> Predictive:
         """The model is asked again for the nearest conditions inside the hull of those that lie outside."""
         mean, conditions = np.asarray(raw.mean), query.place.conditions

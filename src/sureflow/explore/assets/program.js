@@ -78,7 +78,7 @@ class Program {
       case "between": return Float64Array.from(y, (at) => tapped(x, at));
       case "read": return table(x[0], y, { shape: [y.length, 1], data: array("values").data });
       case "lattice": return lattice(x, array("ranges").data, array("values"));
-      case "interpolant": return this.interpolant(step, index).at(x);
+      case "interpolant": return this.interpolant(step, index).at(x, y);
       case "process": return this.process(step, index, x);
       default: return elementwise(step.op, x, y, Float64Array);
     }
@@ -164,18 +164,19 @@ class Program {
   }
 }
 
-// Kernels by their names, of the distance (sureflow.models.kernels).
+// Kernels by their names, of the distance, and their derivatives over the distance (sureflow.models.kernels).
 const KERNELS = {
-  "cubic": (r) => r * r * r,
-  "thin-plate": (r) => (r > 0 ? r * r * Math.log(r) : 0),
-  "matern": (r) => (1 + Math.sqrt(5) * r + 5 * r * r / 3) * Math.exp(-Math.sqrt(5) * r),
+  "cubic": [(r) => r * r * r, (r) => 3 * r],
+  "thin-plate": [(r) => (r > 0 ? r * r * Math.log(r) : 0), (r) => (r > 0 ? 2 * Math.log(r) : 0) + 1],
+  "matern": [(r) => (1 + Math.sqrt(5) * r + 5 * r * r / 3) * Math.exp(-Math.sqrt(5) * r), (r) => -5 / 3 * (1 + Math.sqrt(5) * r) * Math.exp(-Math.sqrt(5) * r)],
 };
 
 // Weights of runs and the power function, from what changes on the way from the nearest run (sureflow.models.kernels.System).
 class Interpolant {
   constructor(nodes, inverse, kernel) {
     const [n, width] = nodes.shape, size = n + width + 1;
-    Object.assign(this, { n, size, nodes, kernel: KERNELS[kernel], inverse, matrix: { shape: [size, size], data: new Float64Array(size * size) } });
+    const [value, slope] = KERNELS[kernel];
+    Object.assign(this, { n, size, nodes, kernel: value, slope, inverse, matrix: { shape: [size, size], data: new Float64Array(size * size) } });
     const { data } = this.matrix;
     for (let i = 0; i < n; i++) {
       data.set(this.terms(nodes.data.subarray(i * width, (i + 1) * width)).terms, i * size);
@@ -190,12 +191,26 @@ class Interpolant {
     away.forEach((r, i) => { terms[i] = this.kernel(r); if (r < away[nearest]) nearest = i; });
     terms[this.n] = 1;
     terms.set(x, this.n + 1);
-    return { terms, nearest };
+    return { terms, nearest, away };
   }
 
-  at(x) {
+  // The terms at an edge, and on from there along their slopes.
+  line(x, edge) {
+    const { n, nodes: { shape: [, width], data } } = this, { terms, away } = this.terms(edge);
+    for (let i = 0; i < n; i++) {
+      let approach = 0;
+      for (let k = 0; k < width; k++) approach += (edge[k] - data[i * width + k]) * (x[k] - edge[k]);
+      terms[i] += this.slope(away[i]) * approach;
+    }
+    terms.set(x, n + 1);
+    return terms;
+  }
+
+  at(x, edge = x) {
     const { n, size, matrix, inverse } = this, { terms, nearest } = this.terms(x);
-    const change = terms.map((value, i) => value - matrix.data[nearest * size + i]), moved = times(change, inverse), back = times(moved, matrix);
+    const from = (value, i) => value - matrix.data[nearest * size + i], change = terms.map(from);
+    const straight = x.some((value, k) => value !== edge[k]) ? this.line(x, edge).map(from) : change;
+    const moved = times(straight, inverse), back = times(moved, matrix);
     let square = 2 * (this.kernel(0) - terms[nearest]);
     for (let i = 0; i < size; i++) square -= moved[i] * (2 * change[i] - back[i]);
     const found = moved.slice(0, n + 1);
