@@ -27,8 +27,9 @@ def test_a_signal_stops_once_with_its_exit_code(number):
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
-def collect_and_wait():
+def collect_and_wait(callback):
     with heard():
+        gc.callbacks.append(callback)  # not before: Python collects when it likes, and only here stops are heard
         gc.collect()
         time.sleep(10)
 
@@ -42,10 +43,9 @@ def test_a_stop_that_a_callback_swallows_comes_again(capsys):
             os.kill(os.getpid(), signal.SIGINT)
 
     sent = []
-    gc.callbacks.append(callback)
     try:
         with pytest.raises(Stopped):
-            collect_and_wait()
+            collect_and_wait(callback)
     finally:
         gc.callbacks.remove(callback)
     assert sent
