@@ -8,7 +8,7 @@ import pytest
 from selenium import webdriver
 
 from explore.browsing import BROWSER, DRIVER, started
-from explore.trained import CLOSED, block_volume, network, of_kind, trained
+from explore.trained import CLOSED, block_volume, logarithmic, network, of_kind, trained
 from sureflow.explore.explorer import write_explorer
 from sureflow.explore.surfaces import Cut
 from sureflow.surrogate.model import Surrogate
@@ -17,6 +17,7 @@ from sureflow.surrogate.model import Surrogate
 MODELS: dict[str, tuple[Callable[[], Surrogate], Cut | None]] = {
     **{model: (partial(trained, model), None) for model in CLOSED},
     "network": (network, None),
+    "logarithmic": (logarithmic, None),
     "volume": (partial(of_kind, "volume"), None),
     "moving": (partial(of_kind, "moving"), None),
     "slice": (partial(of_kind, "volume"), Cut("z", 0.1)),

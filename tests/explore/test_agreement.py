@@ -7,8 +7,16 @@ import numpy as np
 import pytest
 
 import sureflow as sf
-from explore.trained import block_volume
-from sureflow.explore.agreement import ENOUGH, ENOUGH_OF_BARS, MORE_BITS_AT_MOST, Loss, bits_after
+from explore.trained import block_volume, logarithmic
+from sureflow.explore.agreement import (
+    ENOUGH,
+    ENOUGH_OF_BARS,
+    MORE_BITS_AT_MOST,
+    Loss,
+    bits_after,
+    checked_conditions,
+)
+from sureflow.explore.description import slider_ranges
 from sureflow.explore.explorer import explorer
 from sureflow.explore.program import Program
 from sureflow.explore.restriction import restricted_program
@@ -60,6 +68,16 @@ def test_bars_that_are_no_numbers_are_told_of(monkeypatch):
     run = Program.run
     monkeypatch.setattr(Program, "run", lambda self, at: {**run(self, at), "std": np.nan * run(self, at)["std"]})
     assert told(explorer(block_volume()))[1] == np.inf
+
+
+def test_logarithmic_parameters_are_checked_in_every_decade():
+    ranges = slider_ranges(logarithmic())
+    inner, outer = np.split(checked_conditions(logarithmic(), ranges, 4000), 2)
+    for drawn, (low, high) in ((inner[:, 0], (1e3, 1e6)), (outer[:, 0], ranges[0])):
+        counts, _ = np.histogram(drawn, np.geomspace(low, high, 5))
+        assert counts.sum() == 2000
+        np.testing.assert_allclose(counts, 500, rtol=0.15)
+    assert np.median(outer[:, 1]) == pytest.approx(2.0, abs=0.2)  # the other one is linear
 
 
 @pytest.mark.parametrize(

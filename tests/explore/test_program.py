@@ -13,8 +13,10 @@ from sureflow.models.interpolation import InterpolationSettings
 
 
 def conditions(surrogate, count=20):
-    rng = np.random.default_rng(0)
-    return rng.uniform(surrogate.domain.lower, surrogate.domain.upper, (count, len(surrogate.parameter_names)))
+    """Half of them as far as a fifth of the ranges beyond."""
+    rng, low, high = np.random.default_rng(0), surrogate.domain.lower, surrogate.domain.upper
+    reach = 0.2 * (high - low) * (np.arange(count) % 2)[:, None]
+    return rng.uniform(low - reach, high + reach, (count, len(surrogate.parameter_names)))
 
 
 @pytest.mark.parametrize("model", CLOSED)
@@ -25,18 +27,13 @@ def test_the_program_is_the_model(model):
 def agrees(surrogate):
     at = conditions(surrogate)
     program = program_of(surrogate, [])
-    found, wanted = program.reading(program.coded()).run(at), surrogate.answer(at).predictive
+    # Some of the bits that a page may add: what differs then is not the rounding of rows.
+    found, wanted = program.reading(program.coded(4.0)).run(at), surrogate.answer(at).predictive
     extent = np.ptp(wanted.mean, axis=(0, 2))[:, None]
     assert np.abs(found["mean"] - wanted.mean).max() < 1e-4 * extent.max()
     assert (np.abs(found["mean"] - wanted.mean) < 1e-4 * extent).all()
     largest = wanted.std.max(axis=2, keepdims=True)
     assert (np.abs(found["std"] - wanted.std) <= 0.01 * wanted.std + 1e-4 * largest).all()
-
-
-@pytest.mark.parametrize("kernel", ["thin-plate", "matern"])
-def test_other_kernels(kernel):
-    surrogate = sf.fit(synthetic.runs(), InterpolationSettings(kernel=kernel), calibrate=False)
-    agrees(surrogate)
 
 
 def test_inputs_of_similarity():

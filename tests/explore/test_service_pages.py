@@ -9,7 +9,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from explore.browsing import Page
-from explore.trained import network, trained
+from explore.trained import logarithmic, network, trained
 from sureflow.serve.hosting import listening
 from sureflow.serve.service import create_app
 
@@ -32,9 +32,9 @@ STARTS_AT = {"mach": 20.0, "altitude_km": 40.0}
 
 @pytest.fixture(scope="module")
 def service():
-    """The address of a service with two models."""
+    """The address of a service with a few models."""
     bound = listening("127.0.0.1", 0)
-    models = {"net": network(), "bow": trained("interpolation")}
+    models = {"net": network(), "bow": trained("interpolation"), "log": logarithmic()}
     server = uvicorn.Server(uvicorn.Config(create_app(models), log_level="error"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
     thread.start()
@@ -77,6 +77,22 @@ def test_the_same_page_with_a_service_behind_it(browser, service):
     )
     page.until("return explorer.map.values.done")
     assert "inside" in page.text("verdict")
+    assert page.errors() == []
+
+
+def test_a_logarithmic_parameter_of_a_service(browser, service):
+    """Slider and map move it by factors; the service is asked for values."""
+    page = Page(browser, f"{service}/explore/log")
+    page.until(DRAWN)
+    assert page.run("return explorer.state.at") == pytest.approx([10**4.5, 2.0])
+    page.run("$('slider0').value = 4; $('slider0').dispatchEvent(new Event('input'))")
+    page.until("return explorer.shown.answers[0].at[0] === 10000")
+    wanted = logarithmic().predict(reynolds=1e4, angle=2.0)["T"].values.ravel()
+    assert np.allclose(page.run("return Array.from(explorer.stage.panels[0].mean)"), wanted, rtol=1e-5)
+    page.until("return explorer.map.values?.trust.length > 0")
+    n, trust = page.run("return [explorer.map.values.n, explorer.map.values.trust]")
+    inside = (np.array(trust).reshape(n, n) == "inside").any(axis=0)
+    assert inside.sum() == n * 2 / 3  # three decades of four and a half
     assert page.errors() == []
 
 

@@ -11,13 +11,16 @@ import layers
 import sureflow as sf
 import synthetic
 from small_networks import PAIR
+from sureflow.models.interpolation import InterpolationSettings
 from sureflow.models.pod_deeponet import PodDeepONetSettings
 from sureflow.models.train_settings import TrainSettings
 from sureflow.surrogate.model import Surrogate
 from sureflow.train.nbf import NBFSettings
 
+KERNELS = ("thin-plate", "matern")  # of an interpolation, beside the cubic one
 CLOSED = (
     "interpolation",
+    *KERNELS,
     "aligned",
     "shock-aligned",
     "layer-aligned",
@@ -50,7 +53,7 @@ def trained(model: str) -> Surrogate:
         return sf.fit(layers.bodies(), "body-aligned", scaling="similarity")
     if model.endswith("aligned"):
         return sf.fit(layers.runs(), model, scaling="similarity")
-    settings = NETWORKS.get(model, model)
+    settings = InterpolationSettings(model) if model in KERNELS else NETWORKS.get(model, model)
     return replace(
         sf.fit(synthetic.runs(), settings, calibrate=False), calibration=trained("interpolation").calibration
     )
@@ -60,6 +63,19 @@ def trained(model: str) -> Surrogate:
 def of_kind(kind: str) -> Surrogate:
     """An interpolation of runs on another kind of mesh."""
     return sf.fit(kinds_of_runs.runs(kind), "interpolation", calibrate=False)
+
+
+@cache
+def logarithmic() -> Surrogate:
+    """A calibrated interpolation over three decades of one parameter and a linear range of the other."""
+    at = np.array(list(product(np.geomspace(1e3, 1e6, 7), np.linspace(0.0, 4.0, 5))))
+    y, x = (axis.ravel() for axis in np.mgrid[0:1:7j, 0:1:7j])
+    field = 300.0 + 20.0 * np.sin(0.4 * np.log(at[:, :1]) + 0.3 * at[:, 1:] + 3.0 * x) + 10.0 * y
+    parameters, units = {"reynolds": at[:, 0], "angle": at[:, 1]}, {"T": "K", "angle": "deg"}
+    runs = sf.Runs.from_arrays(
+        parameters, np.column_stack([x, y]), {"T": field}, units, logarithmic=["reynolds"], axes=("x", "y")
+    )
+    return sf.fit(runs, "interpolation")
 
 
 @cache

@@ -8,7 +8,9 @@ import pytest
 import layers
 from sureflow.errors import SureflowError
 from sureflow.models import AlignedSettings, BodyAlignedSettings, InterpolationSettings, View
-from sureflow.models.beyond import DOUBTED, edge, is_beyond, learned_sides, nowhere
+from sureflow.models.aligned import Aligned
+from sureflow.models.alignment import Systems, combined
+from sureflow.models.beyond import DOUBTED, EARLIER, edge, is_beyond, learned_sides, nowhere
 from sureflow.models.kernels import KERNELS, System, inverse_system
 
 NOWHERE = np.empty((0, 0))
@@ -82,28 +84,27 @@ def test_sides_are_learned_by_leaving_them_out():
     """The side below the second input, where straight lines err twice as much, and its own outer runs are left out."""
     seen = []
 
-    def missed(straight, group):
+    def errors(group, straight):
         if straight[0, 1]:
-            seen.append(group)
-        return 2.0 if straight[0, 1] else 1.0
+            seen.append(sorted(group.tolist()))
+        return (2.0 if straight[0, 1] else 1.0), 1.0
 
-    np.testing.assert_array_equal(learned_sides(NODES, missed), [[True, False], [True, True]])
+    np.testing.assert_array_equal(learned_sides(NODES, errors), [[True, False], [True, True]])
     outermost = np.argsort(NODES[:, 1])
-    assert [sorted(group.tolist()) for group in seen] == [sorted(outermost[:count].tolist()) for count in (3, 6)]
+    assert seen == [sorted(outermost[:count].tolist()) for count in (3, 6)]
 
 
 def test_what_is_better_by_a_little_is_no_reason_to_bend():
-    def missed(straight, group):
-        return 1.02 if straight.any() else 1.0
-
-    assert learned_sides(NODES, missed).all()
+    assert learned_sides(NODES, lambda group, straight: (1.02, 1.0)).all()
 
 
-def test_few_runs_do_not_tell():
-    def missed(straight, group):
-        raise AssertionError("nothing is left out")
-
-    assert not learned_sides(NODES[:4], missed).any()
+@pytest.mark.parametrize("nodes", [NODES[:4], np.repeat([[0.0, 0.0], [1.0, 0.5], [0.4, 1.0]], 9, axis=0)])
+def test_few_runs_do_not_tell(nodes):
+    """Nor do sides on which most of the runs lie."""
+    asked = []
+    learned_sides(nodes, lambda group, straight: (asked.append(len(group)) or 1.0, 1.0))
+    assert all(size <= len(nodes) / 2 for size in asked)
+    assert len(nodes) > 4 or not asked
 
 
 def test_half_of_the_distance_between_the_ways_is_a_part_of_the_bars():
@@ -111,7 +112,7 @@ def test_half_of_the_distance_between_the_ways_is_a_part_of_the_bars():
     for one, other in ((straight, bent), (bent, straight)):
         found, otherwise = on_the_way(one, [0.6]), on_the_way(other, [0.6])
         doubt = DOUBTED * np.abs(found.mean - otherwise.mean)
-        alone = replace(one, straight=-np.ones((2, 2))).predict(OUT[None] + 0.6 * AWAY, NOWHERE).std
+        alone = replace(one, straight=np.full((2, 2), EARLIER)).predict(OUT[None] + 0.6 * AWAY, NOWHERE).std
         assert (found.std >= doubt).all()
         if one is bent:  # models of earlier versions bend, without a doubt
             np.testing.assert_allclose(found.std, np.hypot(alone, doubt), rtol=1e-6)
@@ -142,7 +143,8 @@ def test_aligned_runs_have_both_ways_and_their_distance_in_the_bars(settings):
     asked[0, :2] = [1.8, 0.2]
     assert is_beyond(asked[:, :2], given.inputs[:, :2]).tolist() == [True, False]
     straight, bent, earlier = (
-        replace(fitted, straight=np.full((2, 2), value)).predict(asked, given.coordinates) for value in (1.0, 0.0, -1.0)
+        replace(fitted, straight=np.full((2, 2), value)).predict(asked, given.coordinates)
+        for value in (1.0, 0.0, EARLIER)
     )
     assert np.abs(straight.mean[0] - bent.mean[0]).max() > 0.0
     np.testing.assert_array_equal(straight.mean[1], bent.mean[1])
@@ -157,6 +159,50 @@ def test_models_of_earlier_versions_go_on_as_their_kernel_does(settings):
     fitted = settings.fit(given)
     arrays = fitted.arrays()
     former = type(fitted).from_arrays({name: array for name, array in arrays.items() if name != "straight"})
-    assert (former.straight == -1.0).all()
+    assert (former.straight == EARLIER).all()
     with pytest.raises(SureflowError, match="its straight sides do not fit its inputs"):
         type(fitted).from_arrays(arrays | {"straight": np.zeros((3, 1))})
+
+
+def both_ways_beyond(fitted, given, group):
+    """Runs on the edge as a model of the others predicts them, with the scales and sides of all."""
+    others = np.setdiff1d(np.arange(len(given.inputs)), group)
+    systems = Systems.of(fitted.nodes[others], fitted.mixture, fitted.regional, fitted.straight > 0)
+    for way in (False, True):
+        some, _ = systems.weights_and_powers(fitted.nodes[group], otherwise=way)
+        weights = np.zeros((len(some), len(group), len(given.inputs)))
+        weights[:, :, others] = some
+        yield np.stack([*combined(fitted.warp, weights, fitted.warp.layers[group])])
+
+
+@pytest.mark.parametrize("settings", [AlignedSettings(), BodyAlignedSettings()])
+def test_bars_at_runs_left_out_on_the_edge_hold_the_doubt(settings):
+    given = layers.view(np.random.default_rng(0).uniform(-1.0, 1.0, size=(20, 2)))
+    bent, earlier = (replace(settings.fit(given), straight=np.full((2, 2), value)) for value in (0.0, EARLIER))
+    outer, inner = np.sort(given.inputs[:, 0].argsort()[-4:]), np.abs(given.inputs[:, :2]).max(axis=1).argsort()[:1]
+    found, before = (model.leave_out([outer, inner]).predictive for model in (bent, earlier))
+    np.testing.assert_array_equal(found.mean, before.mean)
+    np.testing.assert_array_equal(found.std[4], before.std[4])
+    mean, otherwise = both_ways_beyond(bent, given, outer)
+    np.testing.assert_allclose(found.mean[:4], mean, atol=5e-6)  # in single precision
+    doubt = DOUBTED * np.abs(otherwise - mean)
+    assert doubt.max() > 1e-4
+    np.testing.assert_allclose(found.std[:4], np.hypot(before.std[:4], doubt), atol=2e-6)
+
+
+@pytest.mark.parametrize("settings", [AlignedSettings(), BodyAlignedSettings()])
+def test_samples_of_aligned_runs_scatter_as_the_bars_say(settings):
+    given = layers.view(np.random.default_rng(0).uniform(-1.0, 1.0, size=(15, 2)))
+    fitted, asked = settings.fit(given), given.inputs[:1].copy()
+    asked[0, :2] = [1.6, 0.2]
+    drawn = fitted.samples(asked, given.coordinates, 3000, np.random.default_rng(0))
+    std = fitted.predict(asked, given.coordinates).std
+    # Four times the scatter of a root mean square of 3000 samples, and values in single precision.
+    np.testing.assert_allclose(drawn.std(axis=0), std, rtol=0.052, atol=2e-6)
+
+
+def test_a_mixture_without_an_inverse_is_refused():
+    given = layers.view(np.random.default_rng(0).uniform(-1.0, 1.0, size=(15, 2)))
+    arrays = BodyAlignedSettings().fit(given).arrays()
+    with pytest.raises(SureflowError, match="the mixture of its inputs has no inverse"):
+        Aligned.from_arrays(arrays | {"mixture": np.zeros((2, 2))})

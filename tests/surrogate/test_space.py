@@ -162,6 +162,17 @@ def test_places_between_runs_are_interpolated_and_those_of_runs_are_met():
     np.testing.assert_allclose(between.nodes, kinds_of_runs.nodes() * 1.52, atol=1e-9)
 
 
+def test_beyond_the_runs_places_go_on_as_their_slopes_say():
+    """Straight or bent, whatever the runs that are left out on a side teach."""
+    runs = kinds_of_runs.runs("moving")
+    moving, along = MovingGeometry.of(runs), np.array([0.3, -1.0])
+    low, high = runs.parameters.min(axis=0), runs.parameters.max(axis=0)
+    for condition in (high + 0.1 * (high - low), low - 0.2 * (high - low)):
+        slope, step = moving.slope(condition, along), 1e-4
+        ahead, behind = (moving.at(condition + way * along).points for way in (step, -step))
+        np.testing.assert_allclose(slope.points, (ahead - behind) / (2 * step), atol=1e-6)
+
+
 def test_a_space_survives_its_arrays():
     for kind in KINDS:
         runs = kinds_of_runs.runs(kind)

@@ -26,11 +26,11 @@ def itself(fields):
 
 
 def held_out(wrong_by, runs: int, seed: int, growth: float = 0.0, beyond: float = 0.0, claimed=CLAIMED) -> HeldOutRuns:
-    """Runs whose error is `wrong_by` times their bars and grows with novelty, as far as it is usual."""
+    """Runs whose error is `wrong_by` times their bars and grows with novelty."""
     rng = np.random.default_rng(seed)
-    novelty = rng.uniform(0.2, 1.5, size=runs)
+    novelty = rng.uniform(0.3, 3.0, size=runs)
     std = np.broadcast_to(claimed, (runs, *claimed.shape))
-    error = std * wrong_by * np.minimum(novelty, 1.0)[:, None, None] ** growth * rng.normal(size=std.shape)
+    error = std * wrong_by * novelty[:, None, None] ** growth * rng.normal(size=std.shape)
     sides = np.zeros((runs, SIDES))
     sides[:, ABOVE] = beyond
     return HeldOutRuns(tuple(error), tuple(std), np.arange(runs), novelty, sides, np.empty((runs, 0)))

@@ -44,31 +44,37 @@ def kept_rows(
     progress(0.1, "comparing with the model")
     wanted = [ModelAnswer.of(surrogate, some, used) for some in np.split(conditions, CHECKED // CHECKED_AT_ONCE)]
     read, off = program, Loss(np.inf, np.inf)
-    more_bits = MORE_BITS if closed else 0.0
+    more_bits, bits_before = MORE_BITS if closed else 0.0, np.inf
     for tried in range(TRIES if closed else 1):
         progress(0.2 + 0.5 * tried / TRIES, "packing the fields")
         finer = program.coded(more_bits, weights if closed else None)
         reading = program.reading(finer)
         left = loss(reading, conditions, wanted)
-        if tried > 1 and left.excess > WORTH * off.excess:  # what is left is not the rounding of rows
+        if more_bits > bits_before and left.excess > WORTH * off.excess:  # what is left is not the rounding of rows
             break
         rows, read, off = finer, reading, left
         if tried and off.excess <= 1.0:
             break
-        more_bits = bits_after(more_bits, off)
-    words = (
+        more_bits, bits_before = bits_after(more_bits, off), more_bits
+    return rows, read, _told(off)
+
+
+def _told(off: "Loss") -> str:
+    """What is lost, for the foot of the page."""
+    means = (
         f"At {CHECKED} conditions, predictions of this page differ from those of the model by at most {100 * off.mean:.2g} % of "
         "the range of a field"
     )
+    if not off.bars:
+        return f"{means}."
     return (
-        rows,
-        read,
-        f"{words}{f', and bars by at most {100 * off.bars:.2g} %' if off.bars else ''}.",
+        f"{means}, and bars by at most {100 * off.bars:.2g} % of themselves (of {100 * LEAST_BAR:g} % of the field's largest bar "
+        "where they are smaller)."
     )
 
 
 class Loss(NamedTuple):
-    """The largest differences between page and model: of means over the range of a field, of bars over themselves."""
+    """The largest differences between page and model: of means over the range of a field, of bars over themselves (LEAST_BAR)."""
 
     mean: float
     bars: float
@@ -123,11 +129,15 @@ def shown_range(
 
 
 def checked_conditions(surrogate: Surrogate, ranges: Ranges, count: int) -> Float[np.ndarray, "case parameter"]:
-    """Drawn at random: half of them between the runs, the others as far out as the sliders go."""
-    low, high = np.array(ranges).T
-    inner = np.maximum(low, surrogate.domain.lower), np.minimum(high, surrogate.domain.upper)
+    """Drawn at random, as sliders move: half of them between the runs, the others as far out as the sliders go."""
+    domain = surrogate.domain
+    low, high = domain.seen(np.array(ranges).T)
+    inner = np.maximum(low, domain.seen(domain.lower)), np.minimum(high, domain.seen(domain.upper))
     rng, half = np.random.default_rng(0), (count // 2, len(low))
-    return np.concatenate([rng.uniform(*inner, half), rng.uniform(low, high, half)])
+    drawn = np.concatenate([rng.uniform(*inner, half), rng.uniform(low, high, half)])
+    logarithmic = [name in domain.logarithmic for name in domain.names]
+    drawn[:, logarithmic] = np.exp(drawn[:, logarithmic])
+    return drawn
 
 
 def _most(

@@ -46,10 +46,10 @@ def aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     """Runs that are warped to the wall layer of the condition, and then interpolated (`models.warps`)."""
     mean = partial(_warped, fitted, inputs)
     bars, novelty = missed_nearby(fitted, inputs, "cubic")
-    return Form(mean(otherwise=False), {EPISTEMIC: bars, **doubts(fitted, inputs, mean)}, novelty)
+    return Form(mean(False), {EPISTEMIC: bars, **doubts(fitted, inputs, mean)}, novelty)
 
 
-def _warped(fitted: Any, inputs: Value, *, otherwise: bool) -> Value:
+def _warped(fitted: Any, inputs: Value, otherwise: bool) -> Value:
     weights, warp = interpolant_of(fitted, inputs, "cubic", otherwise=otherwise)[0], fitted.warp
     outer, n_lines, n_rows = warp.outer.swapaxes(1, 2).astype(float), warp.inner.shape[3], len(warp._share)
     _, landmarks, wall, hot = _told(fitted, inputs, n_rows)
@@ -72,10 +72,10 @@ def shock_aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     """Runs that are combined in the frame of wall layers and shocks, and brought to the mesh (`models.shock_frame`)."""
     mean = partial(_in_shock_frame, fitted, inputs)
     bars, novelty = missed_nearby(fitted, inputs, "cubic")
-    return Form(mean(otherwise=False), {EPISTEMIC: bars, **doubts(fitted, inputs, mean)}, novelty)
+    return Form(mean(False), {EPISTEMIC: bars, **doubts(fitted, inputs, mean)}, novelty)
 
 
-def _in_shock_frame(fitted: Any, inputs: Value, *, otherwise: bool) -> Value:
+def _in_shock_frame(fitted: Any, inputs: Value, otherwise: bool) -> Value:
     weights = interpolant_of(fitted, inputs, "cubic", otherwise=otherwise)[0]
     frame, constant = fitted.warp, inputs.program.constant
     n_variables, (density, temperature) = len(frame.zero), frame.columns
@@ -101,13 +101,13 @@ def _in_shock_frame(fitted: Any, inputs: Value, *, otherwise: bool) -> Value:
 
 def body_aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     """As `shock_aligned` with the turns of walls, and weights of every region of the frame (`models.body_frame`)."""
-    mean, (_, powers) = partial(_in_body_frame, fitted, inputs), _regional(fitted, inputs, otherwise=False)
+    mean, (_, powers) = partial(_in_body_frame, fitted, inputs), _regional(fitted, inputs, False)
     power = join(*powers).rows(fitted.warp.shares_of_points[:, None], Kind.FINE).only(0) * fitted.optimism
     bars, novelty = spread_nearby(fitted, inputs) * power, missed_nearby(fitted, inputs, "cubic")[1]
-    return Form(mean(otherwise=False), {EPISTEMIC: bars, **doubts(fitted, inputs, mean)}, novelty)
+    return Form(mean(False), {EPISTEMIC: bars, **doubts(fitted, inputs, mean)}, novelty)
 
 
-def _in_body_frame(fitted: Any, inputs: Value, *, otherwise: bool) -> Value:
+def _in_body_frame(fitted: Any, inputs: Value, otherwise: bool) -> Value:
     weights = interpolant_of(fitted, inputs, "cubic", otherwise=otherwise)[0]
     frame, n_variables = fitted.warp, len(fitted.warp.zero)
     stations, shape = frame.shocks.shape[1], frame.shape
@@ -116,7 +116,7 @@ def _in_body_frame(fitted: Any, inputs: Value, *, otherwise: bool) -> Value:
         at = told.lines.pick(*range(len(ALONG))).stations(frame.usual[: len(ALONG)], shape[1], stations)
         shock = shock.between(at)
     nodes = told.lines.body_nodes(shock, shape[0], float(frame.held[0]))
-    own, _ = _regional(fitted, inputs, otherwise=otherwise)
+    own, _ = _regional(fitted, inputs, otherwise)
     pressure, share = n_variables, n_variables + 1
     values = _where_needed(
         frame.modes[:, :, : share + 1], frame, frame.told, [int(frame.columns[0])], [pressure, share]
@@ -137,7 +137,7 @@ def _in_body_frame(fitted: Any, inputs: Value, *, otherwise: bool) -> Value:
     return mean + weights.rows(np.asarray(frame.lost, float), Kind.LOST)
 
 
-def _regional(fitted: Any, inputs: Value, *, otherwise: bool) -> tuple[list[Value], list[Value]]:
+def _regional(fitted: Any, inputs: Value, otherwise: bool) -> tuple[list[Value], list[Value]]:
     """In every region the weights of its modes, and the power function."""
     x, edge, modes, powers = metric_inputs(fitted, inputs), edge_inputs(fitted, inputs, otherwise=otherwise), [], []
     for mixture, inverse, shares in zip(fitted.regional, fitted.regional_inverse, fitted.warp.shares, strict=True):

@@ -54,7 +54,7 @@ def bars_of(
         constant = own.program.constant
         return constant(array[:, 0]) if space is None else constant(np.ones(1)).rows(array[None], Kind.POSITIVE)
 
-    grown = own * (novelty.at_least(LEAST_NOVELTY).at_most(1.0) ** fitted.growth)
+    grown = own * (novelty.at_least(LEAST_NOVELTY) ** fitted.growth)
     squared = grown**2 + FLOOR**2
     inside = squared.root() * rows(np.asarray(fitted.scale))
     if not fitted.taught:

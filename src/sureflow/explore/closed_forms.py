@@ -10,16 +10,23 @@ import numpy as np
 
 from sureflow.explore.packing import Kind
 from sureflow.explore.program import Value, join
-from sureflow.models.beyond import DOUBTED, limits
+from sureflow.models.beyond import DOUBTED, counts_doubts, limits
 from sureflow.models.contract import Coordinates
 from sureflow.models.pod_gp import WIDE
 from sureflow.models.trend import degree_of, products_of
 from sureflow.predictive import DISCREPANCY, EPISTEMIC
 from sureflow.registry import Registry
-from sureflow.uq.bars import EXTRAPOLATION
 
 # The arrays of branch networks (`models.branch`, which needs JAX).
 BRANCH = ("first", "first_bias", "hidden", "hidden_bias", "last", "last_bias")
+
+
+# What a page adds up in the bars beyond the runs; in a model's prediction, it is a part of EPISTEMIC.
+DOUBT = "doubt"
+
+
+# The mean of a model or, where True, what it would be if it went on beyond the runs in other ways.
+Mean = Callable[[bool], Value]
 
 
 class Form(NamedTuple):
@@ -37,29 +44,28 @@ FORMS: Registry[Callable[[Any, Value, Coordinates], Form]] = Registry("closed fo
 def interpolation(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     """Weights of the runs, and a spread of what was missed at the nearest ones (`models.interpolation`)."""
     bars, novelty = missed_nearby(fitted, inputs, fitted.kernel)
-
-    def mean(*, otherwise: bool) -> Value:
-        weights = interpolant_of(fitted, inputs, fitted.kernel, otherwise=otherwise)[0]
-        return weights.rows(fitted.fields, Kind.RUNS)
-
-    return Form(mean(otherwise=False), {EPISTEMIC: bars, **doubts(fitted, inputs, mean)}, novelty)
-
-
-# The mean of a model or, with otherwise=True, what it would be if it went on beyond the runs in other ways.
-Mean = Callable[..., Value]
+    weights = interpolant_of(fitted, inputs, fitted.kernel)[0]
+    parts = {EPISTEMIC: bars}
+    if counts_doubts(fitted.straight):
+        otherwise = interpolant_of(fitted, inputs, fitted.kernel, otherwise=True)[0]
+        # Of weights, not of fields, whose difference would lose digits.
+        parts[DOUBT] = ((otherwise - weights) * _doubted(fitted, inputs)).rows(fitted.fields, Kind.RUNS)
+    return Form(weights.rows(fitted.fields, Kind.RUNS), parts, novelty)
 
 
 def doubts(fitted: Any, inputs: Value, mean: Mean) -> dict[str, Value]:
-    """A part of the bars: half of what other ways to go on beyond the runs would change (`models.beyond`)."""
-    if (fitted.straight < 0).any():
+    """A part of the bars of aligned runs: half of what other ways to go on beyond the runs would change (`models.beyond`)."""
+    if not counts_doubts(fitted.straight):
         return {}
+    return {DOUBT: (mean(True) - mean(False)) * _doubted(fitted, inputs)}
+
+
+def _doubted(fitted: Any, inputs: Value) -> Value:
+    """The share of the distance between the two ways that is a part of the bars: none within the box of the runs."""
     scaled = _scaled(fitted, inputs)
-    away = (scaled - _within(fitted, scaled, np.ones_like(fitted.straight, bool))) ** 2
-    distance = away.sum()
+    distance = ((scaled - _within(fitted, scaled, np.ones_like(fitted.straight, bool))) ** 2).sum()
     # 0 or 1: a field times 0 takes no time.
-    is_beyond = distance / distance.at_least(np.finfo(float).tiny)
-    doubt = (mean(otherwise=True) - mean(otherwise=False)) * (is_beyond * DOUBTED)
-    return {EXTRAPOLATION: doubt}
+    return distance / distance.at_least(np.finfo(float).tiny) * DOUBTED
 
 
 def missed_nearby(fitted: Any, inputs: Value, kernel: str) -> tuple[Value, Value]:

@@ -1,13 +1,15 @@
 """What a page is told of a model besides its program: names, ranges, mesh, lines, quantities and the training domain."""
 
 import base64
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
 
 from sureflow.data.declared import DeclaredQuantity
+from sureflow.data.header import Parameter
 from sureflow.data.labels import LONG_NAMES
 from sureflow.explore.answers import reads_body
 from sureflow.explore.packing import Packing
@@ -21,7 +23,8 @@ from sureflow.wording import words_of
 
 COLORS = ("viridis", "cividis", "magma", "inferno", "gray")  # lightness grows along all of them
 RADIUS = "r"  # an axis of this name is the distance from an axis of symmetry
-BEYOND = 0.25  # how far sliders go beyond the training runs, in widths of their range
+# How far sliders and numbers go beyond the training runs, in widths of their range.
+BEYOND, FARTHEST = 0.25, 2.0
 LEAST = 0.5  # what is positive by nature is at least this share of its least value in the runs
 DENSITY_UNIT = "kg/m3"
 
@@ -30,7 +33,8 @@ def described(surrogate: Surrogate, packing: Packing, cut: Cut | None) -> dict[s
     """Everything about a model but its program."""
     space, header, domain = surrogate.space, surrogate.header, surrogate.domain
     location = space.location if space.topology.kind != "points" else "points"
-    middle = space.at(0.5 * (domain.lower + domain.upper))
+    parameters = _parameters(surrogate)
+    middle = space.at(np.array([one["start"] for one in parameters]))
     surface = drawn(space, middle, cut)
     used = None
     if len(space.axes) == 3:
@@ -49,7 +53,7 @@ def described(surrogate: Surrogate, packing: Packing, cut: Cut | None) -> dict[s
     return {
         "subtitle": _subtitle(surrogate),
         "facts": facts(surrogate),
-        "parameters": _parameters(surrogate),
+        "parameters": parameters,
         "fields": [
             {
                 "name": one.name,
@@ -115,17 +119,26 @@ def _parameters(surrogate: Surrogate) -> list[dict[str, Any]]:
     for column, parameter in enumerate(surrogate.header.parameters):
         low, high = float(domain.lower[column]), float(domain.upper[column])
         floor, ceiling = limits.get(parameter.name, (-np.inf, np.inf))
-        if parameter.scale == "log" or parameter.name in positive:
+        if parameter.scale == "linear" and parameter.name in positive:
             floor = max(floor, LEAST * low)
-        width = high - low or abs(high) or 1.0
-        least, most = max(floor, low - BEYOND * width), min(ceiling, high + BEYOND * width)
+        start, moved = _moving(parameter, low, high)
+        ends = {name: max(floor, moved(low, -away)) for name, away in (("least", BEYOND), ("lowest", FARTHEST))}
+        ends |= {name: min(ceiling, moved(high, away)) for name, away in (("most", BEYOND), ("farthest", FARTHEST))}
         found.append(
             {"name": parameter.name, "words": words_of(parameter.name, parameter.unit), "unit": parameter.unit}
-            | {"low": low, "high": high, "least": least, "most": most}
-            | {"lowest": max(floor, low - 2 * width), "farthest": min(ceiling, high + 2 * width)}
-            | {"start": 0.5 * (low + high)}
+            | {"logarithmic": parameter.scale == "log", "low": low, "high": high, "start": start}
+            | ends
         )
     return found
+
+
+def _moving(parameter: Parameter, low: float, high: float) -> tuple[float, Callable[[float, float], float]]:
+    """The middle of the range of the runs, and how a value moves by widths of it: a logarithmic parameter moves by factors."""
+    if parameter.scale == "log":
+        ratio = high / low if high > low else math.e
+        return low * math.sqrt(high / low), lambda value, widths: value * ratio**widths
+    width = high - low or abs(high) or 1.0
+    return 0.5 * (low + high), lambda value, widths: value + widths * width
 
 
 def slider_ranges(surrogate: Surrogate) -> Ranges:

@@ -32,6 +32,7 @@ SCRIPTS = (
     "verdict.js",
     "source.js",
     "page.js",
+    "scales.js",
     "state.js",
     "shown.js",
     "controls.js",

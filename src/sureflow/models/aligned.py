@@ -12,7 +12,13 @@ from sureflow import scratch
 from sureflow.errors import SureflowError
 from sureflow.models.alignment import KERNEL, Field, Mixed, Powers, Systems, Warp, Weights, at_points, combined
 from sureflow.models.belief import Belief, interpolated
-from sureflow.models.beyond import DOUBTED
+from sureflow.models.beyond import (
+    DOUBTED,
+    StoredSides,
+    counts_doubts,
+    require_sides,
+    sides_of_earlier_versions,
+)
 from sureflow.models.body_frame import BodyFrame
 from sureflow.models.contract import (
     Coordinates,
@@ -65,9 +71,7 @@ class Aligned(FittedModel):
     regional: Float[np.ndarray, "region varying varying"]  # mixtures of the nodes in the regions of the warp
     regional_inverse: Float[np.ndarray, "region row row"]
     width: Float[np.ndarray, " one"]  # of the neighborhood of a condition, whose runs tell its bars
-    straight: Float[
-        np.ndarray, "2 varying"
-    ]  # 1 where fields go on straight below and above the runs; see `models.beyond`
+    straight: StoredSides  # where fields go on straight below and above the runs
     warp: Warp
 
     @classmethod
@@ -103,7 +107,7 @@ class Aligned(FittedModel):
             former: dict[str, np.ndarray] = {
                 "mixture": varying,
                 "width": np.ones(1),
-                "straight": np.full((2, len(varying)), -1.0),
+                "straight": sides_of_earlier_versions(len(varying)),
             }
             former |= {"regional": varying[None][:0], "regional_inverse": rows[None][:0]}
             former |= {f"{WARP}held": np.zeros(1)} if f"{WARP}told" in arrays else {}
@@ -122,8 +126,9 @@ class Aligned(FittedModel):
         count = len(made.regions) if isinstance(made, BodyFrame) else 0
         if [own[name].shape for name in ("regional", "regional_inverse")] != [(count, *shape) for shape in mixed]:
             raise SureflowError("the model is damaged: its mixtures do not fit the regions of its warp; train it again")
-        if own["straight"].shape != (2, own["nodes"].shape[1]):
-            raise SureflowError("the model is damaged: its straight sides do not fit its inputs; train it again")
+        require_sides(own["straight"], own["nodes"].shape[1])
+        if not (np.isfinite(own["mixture"]).all() and np.linalg.matrix_rank(own["mixture"]) == own["nodes"].shape[1]):
+            raise SureflowError("the model is damaged: the mixture of its inputs has no inverse; train it again")
         if own["width"].ndim != 1 or own["width"].size != 1 or not own["width"].min() > 0:
             raise SureflowError(f"the model is damaged: width={own['width']} is not a positive number; train it again")
         return cls(**own, warp=made)
@@ -155,14 +160,20 @@ class Aligned(FittedModel):
         mean = self._left_out_fields(weights, runs)
         std = scratch.room(mean.shape)
         np.multiply(self._at_points(powers), self._spread(close), out=std, casting="same_kind")
-        if self._counts_doubts:
-            others, _ = self._systems.left_out(groups, otherwise=True)
-            beyond = np.flatnonzero((others != weights).any(axis=(0, 2)))
-            for row, field in zip(
-                beyond, combined(self.warp, others[:, beyond], self.warp.layers[runs[beyond]]), strict=True
-            ):
-                std[row] = np.hypot(std[row], DOUBTED * (field - mean[row]))
+        if counts_doubts(self.straight):
+            self._add_doubts(groups, mean, std)
         return LeftOut(Predictive(mean, {EPISTEMIC: std}), powers[0] / self._typical_power)
+
+    def _add_doubts(self, groups: Groups, mean: Fields, std: Fields) -> None:
+        """To the bars at runs that are left out and lie beyond the others."""
+        start = 0
+        for group in map(np.asarray, groups):
+            rows, beyond = np.arange(start, start := start + len(group)), self._systems.is_beyond_others(group)
+            if beyond.any():
+                weights, _ = self._systems.left_out([group], otherwise=True)
+                fields = combined(self.warp, weights[:, beyond], self.warp.layers[group[beyond]])
+                for row, field in zip(rows[beyond], fields, strict=True):
+                    std[row] = np.hypot(std[row], DOUBTED * (field - mean[row]))
 
     @one_blas_thread()
     def leave_out_mean(self, groups: Groups) -> Fields:
@@ -180,7 +191,7 @@ class Aligned(FittedModel):
         return True
 
     def samples(self, inputs: Inputs, coordinates: Coordinates, count: int, rng: np.random.Generator) -> Samples:
-        """The mean plus what was missed at a run nearby, as `Interpolation` draws it."""
+        """The mean plus what was missed at a run nearby and the doubt beyond the runs, as `Interpolation` draws them."""
         asked, told = self._used(inputs), self._told(inputs)
         mean, powers = self._mean_and_powers(asked, told)
         power = self.optimism * self._at_points(powers)
@@ -257,17 +268,12 @@ class Aligned(FittedModel):
         self, asked: Float[np.ndarray, "case varying"], told: Float[np.ndarray, "case column"], mean: Fields
     ) -> dict[int, Field]:
         """At conditions beyond the runs, half of what the other ways to go on there would change."""
-        beyond = np.flatnonzero(self._systems.is_beyond(asked)) if self._counts_doubts else np.empty(0, int)
-        if not beyond.size:
+        if not counts_doubts(self.straight) or not self._systems.is_beyond(asked).any():
             return {}
+        beyond = np.flatnonzero(self._systems.is_beyond(asked))
         weights, _ = self._systems.weights_and_powers(asked[beyond], otherwise=True)
         fields = combined(self.warp, weights, told[beyond])
         return {case: DOUBTED * (field - mean[case]) for case, field in zip(beyond.tolist(), fields, strict=True)}
-
-    @property
-    def _counts_doubts(self) -> bool:
-        """Bars of models of earlier versions were calibrated without."""
-        return bool((self.straight >= 0).all())
 
     @cached_property
     def _systems(self) -> Systems:

@@ -133,14 +133,17 @@ def _fit(
 
 
 def _straight_sides(systems: Systems, warp: Warp, fields: Fields) -> Sides:
-    """On which sides the runs go on straight."""
+    """On which sides the runs go on straight, by the errors that models are compared by."""
 
-    def missed(straight: Sides, group: Group) -> float:
+    def error(group: Group, straight: Sides) -> float:
         weights, _ = replace(systems, straight=straight).left_out([group])
         found = combined(warp, weights, warp.layers[group])
         return float(np.mean([np.abs(field - fields[run]).mean() for run, field in zip(group, found, strict=True)]))
 
-    return learned_sides(systems.unmixed, missed)
+    def errors(group: Group, straight: Sides) -> tuple[float, float]:
+        return error(group, straight), error(group, nowhere(straight.shape[1]))
+
+    return learned_sides(systems.unmixed, errors)
 
 
 def _scaled(nodes: Nodes, warp: LayerWarp) -> Metric:

@@ -68,6 +68,11 @@ class Systems:
         """Whether conditions lie beyond the runs on some side."""
         return is_beyond(asked @ self._back, self.unmixed)
 
+    def is_beyond_others(self, group: Int[np.ndarray, " some"]) -> Bool[np.ndarray, " some"]:
+        """Whether runs lie beyond the others of a group that is left out."""
+        others = np.setdiff1d(np.arange(len(self.nodes)), group)
+        return is_beyond(self.unmixed[group], self.unmixed[others])
+
     def weights_and_powers(
         self, asked: Float[np.ndarray, "case varying"], *, otherwise: bool = False
     ) -> tuple[Weights, Powers]:

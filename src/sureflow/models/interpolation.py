@@ -11,7 +11,19 @@ from jaxtyping import Float, Int
 from sureflow import scratch
 from sureflow.errors import SureflowError
 from sureflow.models.belief import Belief, interpolated
-from sureflow.models.beyond import DOUBTED, Group, Sides, edge, is_beyond, learned_sides
+from sureflow.models.beyond import (
+    DOUBTED,
+    Group,
+    Sides,
+    StoredSides,
+    counts_doubts,
+    edge,
+    is_beyond,
+    learned_sides,
+    nowhere,
+    require_sides,
+    sides_of_earlier_versions,
+)
 from sureflow.models.contract import (
     MODELS,
     Capabilities,
@@ -44,6 +56,7 @@ from sureflow.models.kernels import (
     left_out_powers,
     nearby,
     roots_of,
+    some_runs,
     term_bends,
     term_slopes,
     typical_power,
@@ -69,6 +82,7 @@ class Interpolation(FittedModel):
     with weights q that favor the nearest runs: zero at the runs, growing with the distance from them, and in every point
     of the field as large as the runs nearby have shown it to be. Beyond the runs, on sides where leaving runs out teaches so,
     fields go on along straight lines; how far these and the kernel's own ways lie apart is a part of the bars (`models.beyond`).
+    The e_k, also those of runs on the edge, are always those of the kernel's own way.
     """
 
     # Every time is a pass over all fields, and what does not fit into memory lies in a file.
@@ -79,7 +93,7 @@ class Interpolation(FittedModel):
     inverse: Float[np.ndarray, "row row"]  # of A; row: case, then the terms of the polynomial
     fields: Float[np.ndarray, "case variable point"]
     residuals: Float[np.ndarray, "case variable point"]  # e_k sqrt((A^-1)_kk), in float32
-    straight: Float[np.ndarray, "2 varying"]  # 1 where fields go on straight below and above the runs
+    straight: StoredSides  # where fields go on straight below and above the runs
     kernel: str = "cubic"
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -92,11 +106,10 @@ class Interpolation(FittedModel):
         given = {"scales" if name == "varying" else name: array for name, array in arrays.items()}
         names = {"nodes", "scales", "inverse", "fields", "residuals", "straight"}
         if "nodes" in given:
-            given = {"straight": np.full((2, given["nodes"].shape[-1]), -1.0), **given}
+            given = {"straight": sides_of_earlier_versions(given["nodes"].shape[-1]), **given}
         if names != set(given):
             raise SureflowError(f"an {cls.__name__} has the arrays {sorted(names)}; found: {sorted(arrays)}")
-        if given["straight"].shape != (2, given["nodes"].shape[-1]):
-            raise SureflowError("the model is damaged: its straight sides do not fit its inputs; train it again")
+        require_sides(given["straight"], given["nodes"].shape[-1])
         return cls(**given, kernel=kernel)
 
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
@@ -164,7 +177,9 @@ class Interpolation(FittedModel):
         return True
 
     def samples(self, inputs: Inputs, coordinates: Coordinates, count: int, rng: np.random.Generator) -> Samples:
-        """The mean plus what was missed at a run nearby, drawn by q, with either sign: its variance is std^2."""
+        """The mean plus what was missed at a run nearby, drawn by q, and the doubt beyond the runs, each with either sign: the
+        variance is std^2.
+        """
         inputs = self._used(inputs)
         weights, power = self._weights_and_powers(inputs)
         drawn = drawn_fields(self._sum(weights), power, self._nearby(inputs), self.residuals, count, rng)
@@ -208,17 +223,12 @@ class Interpolation(FittedModel):
         self, inputs: Float[np.ndarray, "case varying"], weights: Float[np.ndarray, "case run"]
     ) -> dict[int, Float[np.ndarray, "variable point"]]:
         """At conditions beyond the runs, half of what the other ways to go on there would change."""
-        if not self._counts_doubts:
+        if not counts_doubts(self.straight):
             return {}
         beyond = np.flatnonzero(is_beyond(inputs, self.nodes))
         near = edge(inputs[beyond], self.nodes, self.straight <= 0)
         others, _ = self._system.weights_and_powers(inputs[beyond], near)
         return dict(zip(beyond.tolist(), self._sum(DOUBTED * (others - weights[beyond])), strict=True))
-
-    @property
-    def _counts_doubts(self) -> bool:
-        """Bars of models of earlier versions were calibrated without."""
-        return bool((self.straight >= 0).all())
 
     def _sum(self, weights: Float[np.ndarray, "case run"]) -> Fields:
         rows = self.fields.reshape(len(self.nodes), -1)
@@ -234,7 +244,8 @@ class _Without:
 
     With P the block of A^-1 that belongs to the runs and c = P f, the errors at the group are e = (P_GG)^-1 c_G, the
     variances there the diagonal of (P_GG)^-1, and the others keep the coefficients c_K - P_KG e (Dubrule 1983; Ginsbourger &
-    Schaerer 2021). Where the others alone leave the polynomial open, or fields go on straight, their own system is solved.
+    Schaerer 2021). Where runs of the group lie beyond the others, only the coefficients follow from that, and where the others
+    alone leave the polynomial open, nothing does: then the system of the others is solved.
     """
 
     group: Int[np.ndarray, " run"]
@@ -243,46 +254,42 @@ class _Without:
     coupling: Float[np.ndarray, "other run"]  # P_KG
     inner: Float[np.ndarray, "other other"]  # P of the others alone
     weights: Float[np.ndarray, "run other"]
-    doubt: (
-        Float[np.ndarray, "run other"] | None
-    )  # half of what other ways to go on beyond the runs change the weights by
     power: Float[np.ndarray, " run"]
+    # Half of what the other ways to go on change the weights by, where runs of the group lie beyond the others.
+    doubt: Float[np.ndarray, "run other"] | None
     nearby: Float[np.ndarray, "run other"]
 
     @classmethod
     def of(cls, model: Interpolation, group: Int[np.ndarray, " run"]) -> "_Without":
         others = np.setdiff1d(np.arange(len(model.nodes)), group)
-        asked, nodes = model.nodes[group], model.nodes[others]
-        coupling, close = model.inverse[np.ix_(others, group)], nearby(asked, nodes)
-        errors = (
-            None
-            if is_flat(nodes) or is_beyond(asked, nodes).any()
-            else np.linalg.inv(model.inverse[np.ix_(group, group)])
-        )
-        if errors is None:
-            kernel = KERNELS[model.kernel]
-            inverse = inverse_system(kernel, nodes) if is_flat(nodes) else inverse_without(model.inverse, group)
-            system = System.of(kernel, nodes, inverse)
+        asked, nodes, coupling = model.nodes[group], model.nodes[others], model.inverse[np.ix_(others, group)]
+        if is_flat(nodes):
+            errors, inverse = None, inverse_system(model._kernel, nodes)
+        else:
+            errors, inverse = np.linalg.inv(model.inverse[np.ix_(group, group)]), inverse_without(model.inverse, group)
+        inner, doubt = inverse[: len(nodes), : len(nodes)], None
+        if errors is not None and not is_beyond(asked, nodes).any():
+            weights, power = -errors @ coupling.T, np.sqrt(np.maximum(np.diag(errors), 0.0))
+        else:
+            system = System.of(model._kernel, nodes, inverse)
             weights, power = system.weights_and_powers(asked, edge(asked, nodes, model.straight > 0))
-            others_, _ = system.weights_and_powers(asked, edge(asked, nodes, model.straight <= 0))
-            doubt = DOUBTED * (others_ - weights) if model._counts_doubts else None
-            return cls(group, others, None, coupling, inverse[: len(nodes), : len(nodes)], weights, doubt, power, close)
-        inner = model.inverse[np.ix_(others, others)] - coupling @ errors @ coupling.T
-        power = np.sqrt(np.maximum(np.diag(errors), 0.0))
-        return cls(group, others, errors, coupling, inner, -errors @ coupling.T, None, power, close)
+            if counts_doubts(model.straight):
+                otherwise, _ = system.weights_and_powers(asked, edge(asked, nodes, model.straight <= 0))
+                doubt = DOUBTED * (otherwise - weights)
+        return cls(group, others, errors, coupling, inner, weights, power, doubt, nearby(asked, nodes))
 
     def predict(
         self, values: Float[np.ndarray, "all value"], coefficients: Float[np.ndarray, "all value"]
     ) -> tuple[Float[np.ndarray, "run value"], Float[np.ndarray, "run value"]]:
         """Mean and standard deviation at the runs of the group, from the fields of all runs and their coefficients."""
         if self.errors is None:
-            mean, left = self.weights @ values[self.others], self.inner @ values[self.others]
+            left = self.inner @ values[self.others]
         else:
-            missed = self.errors @ coefficients[self.group]
-            mean, left = values[self.group] - missed, coefficients[self.others] - self.coupling @ missed
-        residuals = left / _freedom(self.inner)
-        std = self.power[:, None] * np.sqrt(self.nearby @ residuals**2)
-        return mean, std if self.doubt is None else np.hypot(std, self.doubt @ values[self.others])
+            left = coefficients[self.others] - self.coupling @ (self.errors @ coefficients[self.group])
+        std = self.power[:, None] * np.sqrt(self.nearby @ (left / _freedom(self.inner)) ** 2)
+        if self.doubt is not None:
+            std = np.hypot(std, self.doubt @ values[self.others])
+        return self.weights @ values[self.others], std
 
 
 def _places(without: list[_Without]) -> Iterator[slice]:
@@ -314,7 +321,7 @@ class InterpolationSettings(ModelSettings):
             nodes = nodes * scales[scales > 0]
         inverse = inverse_system(kernel, nodes)
         inner = inverse[: len(nodes), : len(nodes)]
-        straight = _straight_sides(kernel, nodes, inverse, view.fields).astype(float)
+        straight = _straight_sides(kernel, nodes, view.fields).astype(float)
         return Interpolation(nodes, scales, inverse, view.fields, _residuals(inner, view.fields), straight, self.kernel)
 
     def restore(self, arrays: Mapping[str, np.ndarray], sizes: Sizes) -> Interpolation:
@@ -326,18 +333,24 @@ class InterpolationSettings(ModelSettings):
         return f"{self.name} ({', '.join(special)})" if special else self.name
 
 
-def _straight_sides(kernel: Kernel, nodes: Nodes, inverse: Float[np.ndarray, "row row"], fields: Fields) -> Sides:
-    """On which sides the runs go on straight, from the products of their fields with each other alone."""
-    roots = roots_of(fields, np.arange(len(nodes)))
+def _straight_sides(kernel: Kernel, nodes: Nodes, fields: Fields) -> Sides:
+    """On which sides the runs go on straight, by the root mean square over the field, as scales are learned."""
+    used = some_runs(len(nodes))
+    nodes, roots = nodes[used], roots_of(fields, used)
+    inverse = None if is_flat(nodes) else inverse_system(kernel, nodes)
 
-    def missed(straight: Sides, group: Group) -> float:
+    def errors(group: Group, straight: Sides) -> tuple[float, float]:
         others = np.setdiff1d(np.arange(len(nodes)), group)
         asked, kept = nodes[group], nodes[others]
         system = System.of(kernel, kept, inverse_without(inverse, group))
-        weights, _ = system.weights_and_powers(asked, edge(asked, kept, straight))
-        return float(np.linalg.norm(weights @ roots[others] - roots[group], axis=1).mean())
+        missed = (
+            system.weights_and_powers(asked, edge(asked, kept, sides))[0] @ roots[others] - roots[group]
+            for sides in (straight, nowhere(nodes.shape[1]))
+        )
+        first, second = (float(np.linalg.norm(one, axis=1).mean()) for one in missed)
+        return first, second
 
-    return learned_sides(nodes, missed)
+    return nowhere(nodes.shape[1]) if inverse is None else learned_sides(nodes, errors)
 
 
 def _residuals(inner: Float[np.ndarray, "case case"], fields: Fields) -> Fields:

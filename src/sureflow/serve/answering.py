@@ -20,6 +20,14 @@ from sureflow.surrogate.model import Surrogate
 Numbers = float | list[float]
 
 
+class VerdictRequest(BaseModel):
+    """Conditions by the names of the parameters, each a number or a list of numbers."""
+
+    model_config = ConfigDict(extra="forbid")
+    model: str | None = None
+    parameters: dict[str, Numbers]
+
+
 class PredictRequest(BaseModel):
     """Conditions by the names of the parameters, each a number or a list of numbers."""
 
@@ -27,7 +35,7 @@ class PredictRequest(BaseModel):
     model: str | None = None
     parameters: dict[str, Numbers]
     points: list[list[float]] | None = Field(default=None, description="Points to predict at instead of the mesh.")
-    fields: list[str] | None = Field(default=None, description="Fields to answer with; by default all.")
+    fields: list[str] | None = Field(default=None, min_length=1, description="Fields to answer with; by default all.")
     extrapolate: bool = Field(default=False, description="Also answer where the error bars are not known to hold.")
 
 

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from sureflow.errors import SureflowError
 from sureflow.explore.explorer import served_explorer
 from sureflow.serve import protocol
-from sureflow.serve.answering import Numbers, PredictRequest, Service
+from sureflow.serve.answering import Numbers, PredictRequest, Service, VerdictRequest
 from sureflow.serve.formats import MEDIA, chosen, json_body
 from sureflow.serve.front_pages import docs_page, index_page
 from sureflow.serve.guard import Guard
@@ -143,10 +143,10 @@ def _add_plain(app: FastAPI, service: Service) -> None:
         """Counts and times for Prometheus."""
         return service.counters.text(service.gauges())
 
-    @app.post("/v1/verdicts", tags=["plain"], openapi_extra=body_schema(PredictRequest))
+    @app.post("/v1/verdicts", tags=["plain"], openapi_extra=body_schema(VerdictRequest))
     async def verdicts(request: Request) -> Response:
         """Whether predictions at conditions can be trusted, without the predictions."""
-        given, _ = await parsed(request, PredictRequest)
+        given, _ = await parsed(request, VerdictRequest)
         served = service.model(given.model)
         conditions = served.conditions(given.parameters, most=MOST_VERDICTS)
         found = await served.placed(conditions)

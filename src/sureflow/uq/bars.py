@@ -3,7 +3,7 @@
 All arrays are (case, variable, point) in the normalized space of the model, in which errors at different conditions can be
 compared. With s the model's own standard deviation and n the novelty of the condition, which is about 1 at a run left out,
 
-    inside:   std = scale sqrt(t^2 + floor^2)                           t = s min(n, 1)^growth
+    inside:   std = scale sqrt(t^2 + floor^2)                           t = s n^growth
     beyond:   std = scale side sqrt(t^2 + floor^2 + (spread max t)^2)   the maximum is over neighboring points
 
 `scale` is a field and `growth` a number, fitted to runs that were held out. `side` is a field for every side of the box of
@@ -152,7 +152,7 @@ class Calibration(ErrorBars):
 
     def growths(self, novelty: Novelty) -> Float[np.ndarray, "case 1 1"]:
         """What the novelty of conditions multiplies bars by."""
-        return np.clip(novelty, LEAST_NOVELTY, 1.0)[:, None, None] ** self.growth
+        return np.maximum(novelty, LEAST_NOVELTY)[:, None, None] ** self.growth
 
     def _beyond(
         self, grown: Float[np.ndarray, "variable point"], beyond: Float[np.ndarray, " side"], around: Around

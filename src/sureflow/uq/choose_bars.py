@@ -18,6 +18,8 @@ Points = Float[np.ndarray, " point"]
 OfRuns = Float[np.ndarray, "case variable point"]
 OfPoints = Float[np.ndarray, "variable point"]
 
+# A local factor starts from the variable's typical one with the weight of this many runs.
+PRIOR_RUNS = 10
 # The growth with novelty starts from none with the weight of runs whose log novelties have this sum of squares.
 PRIOR_GROWTH = 1.0
 # Parts into which held-out runs are divided to choose among forms of bars.
@@ -40,7 +42,7 @@ class Factor(Enum):
 
 @dataclass(frozen=True)
 class BarForm:
-    """Bars of a run before they are multiplied by what is fitted: scale sqrt((s min(n, 1)^growth)^2 + floor^2 + neighbors^2)."""
+    """Bars of a run before they are multiplied by what is fitted: scale sqrt((s n^growth)^2 + floor^2 + neighbors^2)."""
 
     growth: float = 0.0
     scale: Float[np.ndarray, "variable point"] | None = None
@@ -49,7 +51,7 @@ class BarForm:
 
     def of(self, own: OfPoints, novelty: float, some: slice = slice(None)) -> OfPoints:
         """The bars of some variables."""
-        grown = np.asarray(own[some], float) * np.clip(novelty, LEAST_NOVELTY, 1.0) ** self.growth
+        grown = np.asarray(own[some], float) * max(novelty, LEAST_NOVELTY) ** self.growth
         squares = grown**2 + FLOOR**2
         if self.spread:
             squares += (self.spread * self.around(grown[None])[0]) ** 2
@@ -107,22 +109,22 @@ def fit_growth(sample: Sample, novelty: Float[np.ndarray, " case"], steepest: fl
     """
     middle, high = np.quantile(sample.scores, [0.5, 0.9], axis=2)
     level = 0.5 * (np.log(middle / GAUSSIAN_50 + TINY) + np.log(high / GAUSSIAN_90 + TINY)).mean(axis=1)
-    away = np.log(np.clip(novelty, LEAST_NOVELTY, 1.0))
+    away = np.log(np.maximum(novelty, LEAST_NOVELTY))
     away = away - away.mean()
     return float(np.clip((away @ level) / (away @ away + PRIOR_GROWTH), 0.0, steepest))
 
 
-def best_factor(kinds: tuple[Factor, ...], sample: Sample, prior: float, seed: int) -> tuple[Factor, float]:
+def best_factor(kinds: tuple[Factor, ...], sample: Sample, seed: int) -> tuple[Factor, float]:
     """The kind of factor that scores best on runs that it was not fitted to; a simpler one where that costs little."""
     best, best_score = kinds[0], np.inf
     for kind in kinds:
-        score = _cross_validated(kind, sample, prior, seed)
+        score = _cross_validated(kind, sample, seed)
         if score < best_score - SIMPLER:
             best, best_score = kind, score
     return best, best_score
 
 
-def _cross_validated(kind: Factor, sample: Sample, prior: float, seed: int) -> float:
+def _cross_validated(kind: Factor, sample: Sample, seed: int) -> float:
     """The score of factors that are fitted to some of the runs and applied to the others."""
     if kind is Factor.ONE:
         return sample.score()
@@ -135,14 +137,12 @@ def _cross_validated(kind: Factor, sample: Sample, prior: float, seed: int) -> f
         if kind is Factor.LEVEL:
             bars[out] *= levels[:, None]
         else:
-            local = _local([(others.error, others.bars)], levels, prior)
+            local = _local([(others.error, others.bars)], levels)
             bars[out] *= local * others.times(local).levels()[:, None]
     return replace(sample, bars=bars).score()
 
 
-def factors_of(
-    kind: Factor, runs: HeldOutRuns, sample: Sample, form: BarForm, prior: float
-) -> Float[np.ndarray, "variable point"]:
+def factors_of(kind: Factor, runs: HeldOutRuns, sample: Sample, form: BarForm) -> Float[np.ndarray, "variable point"]:
     """What bars are multiplied by at every point, in single precision, as it is kept: what is loaded is what was fitted."""
     found = scratch.empty(runs.error[0].shape, np.float32)
     found[:] = 1.0
@@ -157,14 +157,14 @@ def factors_of(
             (np.asarray(error[some], float)[None], form.of(own, novelty, some)[None])
             for error, own, novelty in zip(runs.error, runs.std, runs.novelty, strict=True)
         )
-        found[some] = _local(one_by_one, levels[some], prior)
+        found[some] = _local(one_by_one, levels[some])
     found *= sample.times(found[:, sample.points]).levels()[:, None].astype(np.float32)
     # Of fields without any error, factors are next to nothing.
     return np.maximum(found, TINY, out=found)
 
 
-def _local(groups: Iterable[tuple[OfRuns, OfRuns]], levels: ByVariable, prior: float) -> OfPoints:
-    """Root mean square of errors over that of bars at every point, starting from the levels with the weight of `prior` runs.
+def _local(groups: Iterable[tuple[OfRuns, OfRuns]], levels: ByVariable) -> OfPoints:
+    """Root mean square of errors over that of bars at every point, starting from the levels with the weight of PRIOR_RUNS.
 
     Every run counts in units of its own mean square bar. It is the ratio of the sums over runs, not the mean of ratios: where
     bars are nearly zero in some of the runs, these say nothing.
@@ -176,7 +176,7 @@ def _local(groups: Iterable[tuple[OfRuns, OfRuns]], levels: ByVariable, prior: f
         errors = errors + np.einsum("cv,cvp->vp", weight, errors_squared)
         bars = bars + np.einsum("cv,cvp->vp", weight, bars_squared)
         n_runs += len(error)
-    return np.sqrt((n_runs * errors / bars + prior * levels[:, None] ** 2) / (n_runs + prior))
+    return np.sqrt((n_runs * errors / bars + PRIOR_RUNS * levels[:, None] ** 2) / (n_runs + PRIOR_RUNS))
 
 
 def _variables(runs: HeldOutRuns) -> Iterator[slice]:

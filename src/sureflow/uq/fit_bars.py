@@ -30,8 +30,6 @@ REACH = 2.0
 # Points whose bars are below this share of their run's root mean square (the free stream ahead of a shock, where nothing can
 # go wrong) do not count in conformal factors: they would make the bars elsewhere look better than they are.
 COUNTED = 0.01
-# A local factor starts from the variable's typical one with the weight of this many runs.
-PRIOR_RUNS = 10
 # The logarithm of a side's factors starts from the mean of all sides with the weight of this many runs.
 PRIOR_SIDE = 3
 STEEPEST_GROWTH = 1.0
@@ -171,10 +169,10 @@ def _fit_inside(runs: HeldOutRuns, steepest: float, seed: int) -> tuple[float, F
     own = Sample.of(runs, BarForm(), seed)
     form = BarForm(growth := fit_growth(own, runs.novelty, steepest))
     sample = Sample.of(runs, form, seed) if growth else own
-    kind, score = best_factor((Factor.LEVEL, Factor.FIELD), sample, PRIOR_RUNS, seed)
+    kind, score = best_factor((Factor.LEVEL, Factor.FIELD), sample, seed)
     if own.score() <= score + WORTH:
         return 0.0, np.ones(runs.error[0].shape, np.float32)
-    return growth, factors_of(kind, runs, sample, form, PRIOR_RUNS)
+    return growth, factors_of(kind, runs, sample, form)
 
 
 class _Side(NamedTuple):
@@ -226,10 +224,10 @@ def _fit_side(found: dict[int, _Side], side: int, runs: HeldOutRuns, inside: Bar
     tried = []
     for form in (inside,) if inside.around is alone else (inside, replace(inside, spread=SPREAD)):
         sample = Sample.of(runs, form, seed)
-        kind, score = best_factor(kinds, sample, PRIOR_RUNS, seed)
+        kind, score = best_factor(kinds, sample, seed)
         tried.append((score, form, sample, kind))
     _, form, sample, kind = tried[-1] if tried[-1][0] <= tried[0][0] + WORTH else tried[0]
-    found[side] = _Side(factors_of(kind, runs, sample, form, PRIOR_RUNS), form.spread, n_runs)
+    found[side] = _Side(factors_of(kind, runs, sample, form), form.spread, n_runs)
 
 
 def _pooled(sides: list[_Side], shape: tuple[int, ...]) -> Float[np.ndarray, "taught variable point"]:

@@ -52,8 +52,10 @@ function short(value, digits = 4) {
   if (!isFinite(value)) return "-";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  return size >= 1e5 || size < 1e-3 ? value.toExponential(digits - 2).replace(/\.?0+e/, "e").replace("e+", "e") : String(+value.toPrecision(digits));
+  return size >= 1e5 || size < 1e-3 ? scientific(value, digits) : String(+value.toPrecision(digits));
 }
+
+function scientific(value, digits) { return value.toExponential(digits - 2).replace(/\.?0+e/, "e").replace("e+", "e"); }
 
 // A value with its standard deviation, both to the place that the latter leaves uncertain; the sign stays with the latter.
 function withBar(value, std) {

@@ -31,16 +31,16 @@ class Controls {
   }
 
   addParameter(parameter, k) {
-    const box = element("div"), label = escaped(worded(parameter)), { least, most, lowest, farthest } = parameter;
+    const box = element("div"), label = escaped(worded(parameter)), { least, most, lowest, farthest } = parameter, [first, last] = endsOf(parameter);
     box.className = "parameter";
     box.innerHTML = `<div class="row"><label for="slider${k}">${label}</label><input type="number" class="number" id="number${k}" step="any" aria-label="${label}"></div>
-      <input type="range" id="slider${k}" min="${least}" max="${most}" step="any"><div class="scale"><span>${short(least)}</span><span>trained on ${short(parameter.low)} to ${short(parameter.high)}</span><span>${short(most)}</span></div>`;
+      <input type="range" id="slider${k}" min="${first}" max="${last}" step="any"><div class="scale"><span>${short(least)}</span><span>trained on ${short(parameter.low)} to ${short(parameter.high)}</span><span>${short(most)}</span></div>`;
     $("parameters").append(box);
-    const slider = $(`slider${k}`), number = $(`number${k}`), step = (most - least) / 200;
-    slider.oninput = () => this.set(k, +slider.value);
+    const slider = $(`slider${k}`), number = $(`number${k}`), step = (last - first) / 200;
+    slider.oninput = () => this.set(k, valueAt(parameter, +slider.value));
     slider.onkeydown = (event) => {
       const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[event.key];
-      if (by) { event.preventDefault(); this.set(k, Math.min(most, Math.max(least, this.state.current[k] + by * step))); }
+      if (by) { event.preventDefault(); this.set(k, valueAt(parameter, Math.min(last, Math.max(first, positionOf(parameter, this.state.current[k]) + by * step)))); }
     };
     number.onchange = () => { const value = numberIn(number); if (value !== null) this.set(k, Math.min(farthest, Math.max(lowest, value))); else this.show(); };
   }
@@ -58,7 +58,7 @@ class Controls {
     const { state, header } = this;
     state.current.forEach((value, k) => {
       const slider = $(`slider${k}`), number = $(`number${k}`);
-      slider.value = value;
+      slider.value = positionOf(header.parameters[k], value);
       slider.setAttribute("aria-valuetext", `${short(value)} ${header.parameters[k].unit ?? ""}`);
       if (document.activeElement !== number || Number(number.value) !== value) number.value = +value.toPrecision(6);
     });

@@ -44,14 +44,13 @@ class ParameterMap {
   moveTo(x, y) {
     const { state, header } = this;
     [[state.across, x], [state.up, y]].forEach(([k, share]) => {
-      const { least, most } = header.parameters[k];
-      state.current[k] = +(least + Math.max(0, Math.min(1, share)) * (most - least)).toPrecision(5);
+      state.current[k] = +valueAtShare(header.parameters[k], Math.max(0, Math.min(1, share))).toPrecision(5);
     });
     this.changed();
   }
 
   // Where a condition is, in shares of the map.
-  shares(at) { return [this.state.across, this.state.up].map((k) => { const { least, most } = this.header.parameters[k]; return (at[k] - least) / (most - least); }); }
+  shares(at) { return [this.state.across, this.state.up].map((k) => shareOf(this.header.parameters[k], at[k])); }
 
   show() { $("map-x").value = this.state.across; $("map-y").value = this.state.up; }
 
@@ -110,10 +109,10 @@ class ParameterMap {
     const [x, y] = [this.state.across, this.state.up].map((k) => this.header.parameters[k]);
     context.font = "11px system-ui, sans-serif"; context.fillStyle = color("--soft");
     context.textAlign = "center"; context.textBaseline = "top";
-    for (const tick of ticks(x.least, x.most, 5)) context.fillText(short(tick), place([(tick - x.least) / (x.most - x.least), 0])[0], box.top + box.height + 4);
+    for (const [value, label] of marksOf(x, 5)) context.fillText(label, place([shareOf(x, value), 0])[0], box.top + box.height + 4);
     context.fillText(worded(x), box.left + box.width / 2, box.top + box.height + 20);
     context.textAlign = "right"; context.textBaseline = "middle";
-    for (const tick of ticks(y.least, y.most, 5)) context.fillText(short(tick), box.left - 4, place([0, (tick - y.least) / (y.most - y.least)])[1]);
+    for (const [value, label] of marksOf(y, 5)) context.fillText(label, box.left - 4, place([0, shareOf(y, value)])[1]);
     context.save(); context.translate(9, box.top + box.height / 2); context.rotate(-Math.PI / 2); context.textAlign = "center"; context.fillText(worded(y), 0, 0); context.restore();
   }
 

@@ -19,7 +19,7 @@ class MapValues {
 
   condition(i, j) {
     const at = [...this.at];
-    for (const [k, place] of [[this.across, i], [this.up, j]]) { const { least, most } = this.header.parameters[k]; at[k] = least + (place + 0.5) / this.n * (most - least); }
+    for (const [k, place] of [[this.across, i], [this.up, j]]) at[k] = valueAtShare(this.header.parameters[k], (place + 0.5) / this.n);
     return at;
   }
 

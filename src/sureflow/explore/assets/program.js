@@ -78,7 +78,7 @@ class Program {
       case "between": return Float64Array.from(y, (at) => tapped(x, at));
       case "read": return table(x[0], y, { shape: [y.length, 1], data: array("values").data });
       case "lattice": return lattice(x, array("ranges").data, array("values"));
-      case "interpolant": return this.interpolant(step, index).at(x, y);
+      case "interpolant": return this.interpolant(step).at(x, y);
       case "process": return this.process(step, index, x);
       default: return elementwise(step.op, x, y, Float64Array);
     }
@@ -141,10 +141,12 @@ class Program {
     return broughtBack(at ? alongLines(frame, way, stations) : frame, way, shape[1]);
   }
 
-  interpolant({ arrays, settings }, index) {
-    if (!this.prepared.has(index))
-      this.prepared.set(index, new Interpolant(this.payload.array(arrays.nodes), this.payload.array(arrays.inverse), settings.kernel));
-    return this.prepared.get(index);
+  // The same one for all ways to go on beyond the runs.
+  interpolant({ arrays, settings }) {
+    const key = [arrays.nodes, arrays.inverse, settings.kernel].join(" ");
+    if (!this.prepared.has(key))
+      this.prepared.set(key, new Interpolant(this.payload.array(arrays.nodes), this.payload.array(arrays.inverse), settings.kernel));
+    return this.prepared.get(key);
   }
 
   process(step, index, x) {
