@@ -18,10 +18,10 @@ function marksOf({ logarithmic, least, most }, about) {
   return marks.map((value) => [value, plain ? short(value) : scientific(value, 4)]);  // 1e4 beside 1e5, not 10000
 }
 
-// As many round values as there is room for: 1, 2 and 5 of every power of ten, 1 and 3, powers of ten, or every second, third of them.
-// Nothing where there are too few, since the range is narrow.
+// As many round values as there is room for: 1, 2 and 5 times every power of ten, 1 and 3 times, powers of ten alone, or every second
+// or third of them. Nothing where there are too few, since the range is narrow.
 function powers(least, most, room) {
-  const first = Math.floor(Math.log10(least)), last = Math.floor(Math.log10(most)), found = [];
+  const first = Math.floor(Math.log10(least)), last = Math.floor(Math.log10(most));
   for (const [step, digits] of [[1, [1, 2, 5]], [1, [1, 3]], ...Array.from({ length: last - first + 1 }, (_, k) => [k + 1, [1]])]) {
     const all = [];
     for (let power = step * Math.floor(first / step); power <= last; power += step) all.push(...digits.map((digit) => Number(`${digit}e${power}`)));
