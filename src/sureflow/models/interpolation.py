@@ -337,7 +337,9 @@ def _straight_sides(kernel: Kernel, nodes: Nodes, fields: Fields) -> Sides:
     """On which sides the runs go on straight, by the root mean square over the field, as scales are learned."""
     used = some_runs(len(nodes))
     nodes, roots = nodes[used], roots_of(fields, used)
-    inverse = None if is_flat(nodes) else inverse_system(kernel, nodes)
+    if is_flat(nodes):
+        return nowhere(nodes.shape[1])
+    inverse = inverse_system(kernel, nodes)
 
     def errors(group: Group, straight: Sides) -> tuple[float, float]:
         others = np.setdiff1d(np.arange(len(nodes)), group)
@@ -350,7 +352,7 @@ def _straight_sides(kernel: Kernel, nodes: Nodes, fields: Fields) -> Sides:
         first, second = (float(np.linalg.norm(one, axis=1).mean()) for one in missed)
         return first, second
 
-    return nowhere(nodes.shape[1]) if inverse is None else learned_sides(nodes, errors)
+    return learned_sides(nodes, errors)
 
 
 def _residuals(inner: Float[np.ndarray, "case case"], fields: Fields) -> Fields:
