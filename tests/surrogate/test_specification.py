@@ -6,10 +6,12 @@ from dataclasses import replace
 import pytest
 
 import kinds_of_runs
+import layers
 import synthetic
 from sureflow.errors import SureflowError
 from sureflow.heads import MVE, Deterministic, Evidential, Mixture
 from sureflow.models import (
+    AlignedSettings,
     DeepONetSettings,
     FNOSettings,
     InterpolationSettings,
@@ -211,3 +213,11 @@ def test_auto_is_settled_by_the_runs():
 
 def test_everything_that_fixes_what_is_learned_is_in_three_settings():
     assert {*plain(Specification())} == {"model", "scaling", "coordinates"}
+
+
+def test_a_model_of_wall_layers_that_is_named_has_the_scaling_that_a_comparison_gives_it():
+    runs = layers.runs()
+    assert Specification(AlignedSettings()).scaling_for(runs) == "similarity"
+    assert Specification(InterpolationSettings()).scaling_for(runs) == "freestream"
+    assert Specification(AlignedSettings(), "freestream").scaling_for(runs) == "freestream"
+    assert Specification(AlignedSettings()).scaling_for(synthetic.runs()) == "freestream"

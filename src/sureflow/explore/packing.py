@@ -32,7 +32,7 @@ class Kind(StrEnum):
 BITS = {
     Kind.MODES: 16,
     Kind.FINE: 20,
-    Kind.POSITIVE: 11.5,
+    Kind.POSITIVE: 12,
     Kind.RUNS: 19,
     Kind.FRAME: 19,
     Kind.LOST: 11.5,

@@ -76,13 +76,13 @@ def _parameters(store: StoreReader) -> dict[str, dict[str, Any]]:
 
 
 def _mesh(store: StoreReader) -> dict[str, Any]:
-    """Kind and size; cells of a structured block by direction, the fastest index first."""
+    """Kind and size; cells of a structured block by direction, the slowest index first."""
     header, topology = store.header, store.topology
     for case in np.flatnonzero(store.status())[:: 1 if store.is_moving else len(store)] if len(store) else ():
         store.geometry(int(case))  # which may be damaged
     facts: dict[str, Any] = {"kind": topology.kind, "axes": list(header.axes), "location": header.location}
     if topology.shape is not None:
-        facts["cells"] = list(reversed(topology.shape))
+        facts["cells"] = list(topology.shape)
     elif topology.cells is not None:
         facts["cells"] = len(topology.cells.types)
     return facts | {"points": store.n_points, "moves": store.is_moving}

@@ -390,7 +390,15 @@ class Surrogate:
             raise SureflowError(f"all parameters need the same number of values; given: {counts}") from None
         if not np.isfinite(conditions).all():
             raise SureflowError("conditions must be finite numbers")
+        self._require_logarithms(conditions)
         return conditions
+
+    def _require_logarithms(self, conditions: Conditions) -> None:
+        """Refuse what no run can be computed at and no extrapolation reaches."""
+        for column, name in enumerate(self.parameter_names):
+            least = conditions[:, column].min(initial=np.inf)
+            if name in self.domain.logarithmic and least <= 0:
+                raise SureflowError(f"{name}={least:g} has no logarithm: give a positive value")
 
     def place(self, conditions: Conditions, *, extrapolate: bool) -> Place:
         """Where conditions lie; those that are too far out are refused unless an extrapolation is asked for."""

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from sureflow.data.meshes import BODY_FITTED, PHYSICAL
 from sureflow.data.runs import Runs
-from sureflow.data.scaling import SCALINGS, best_scaling
+from sureflow.data.scaling import SCALINGS, SimilarityScaling, best_scaling, offered_scalings
 from sureflow.errors import SureflowError
 from sureflow.models.contract import MODELS, NETWORKS_NAME, ModelSettings
 from sureflow.validation import NESTED, plain, settings, shortened, unknown_setting, validated
@@ -152,7 +152,12 @@ class Specification:
         return isinstance(self.model, ModelSettings) and self.model.capabilities.anywhere
 
     def scaling_for(self, runs: Runs) -> str:
-        return best_scaling(runs) if self.scaling == AUTO else self.scaling
+        """A model of wall layers has numbers of similarity where the runs offer them, as the comparison of models gives it."""
+        if self.scaling != AUTO:
+            return self.scaling
+        similarity = SimilarityScaling.name
+        of_layers = isinstance(self.model, ModelSettings) and self.model.capabilities.needs_wall_layer
+        return similarity if of_layers and similarity in offered_scalings(runs) else best_scaling(runs)
 
     def coordinates_for(self, runs: Runs) -> str:
         """Those of a model that has use for them; of others, none are chosen."""
