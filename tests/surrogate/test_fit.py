@@ -159,6 +159,20 @@ def test_repeated_conditions_are_refused_before_models_are_compared(model):
         fit(Runs.from_arrays({"a": across[:, 0], "b": across[:, 1]}, x, {"p": fields}), model)
 
 
+@pytest.mark.parametrize(("logarithmic", "refused"), [([], True), (["a"], False)])
+def test_conditions_next_to_each_other_are_refused(logarithmic, refused):
+    """As models see them: two small values may be far from each other by their logarithms."""
+    a, x = np.geomspace(1e-9, 1.0, 12), np.linspace(0, 1, 20)[:, None]
+    b, fields = np.tile([0.0, 1.0], 6), 300.0 + np.log(a)[:, None] * x[:, 0]
+    b[1] = 0.0
+    runs = Runs.from_arrays({"a": a, "b": b}, x, {"p": fields}, logarithmic=logarithmic)
+    if not refused:
+        assert fit(runs, "interpolation").model_name == "interpolation"
+        return
+    with pytest.raises(SureflowError, match="runs 0 and 1 at a=1e-09, b=0 differ by less than 1e-06 of the range of"):
+        fit(runs, "interpolation")
+
+
 def test_examples_in_docstrings_run():
     found = doctest.testmod(fitting)
     assert found.attempted

@@ -7,6 +7,9 @@ from jaxtyping import Float
 
 from sureflow.errors import SureflowError
 
+# Shares of the range of every parameter below which two conditions are too close to each other.
+TOGETHER = 1e-6
+
 
 def require_distinct(parameters: Float[np.ndarray, "case parameter"], names: Sequence[str]) -> None:
     """Two runs at one condition leave no model that passes through both."""
@@ -17,6 +20,23 @@ def require_distinct(parameters: Float[np.ndarray, "case parameter"], names: Seq
         raise SureflowError(
             f"{len(again)} of {len(parameters)} runs repeat the condition of another; the first of them is run {again[0]} at "
             f"{at}: leave one of each out"
+        )
+
+
+def require_apart(
+    seen: Float[np.ndarray, "case parameter"], parameters: Float[np.ndarray, "case parameter"], names: Sequence[str]
+) -> None:
+    """Two runs next to each other make a model bend wildly, with bars that do not know. `seen` are parameters or logarithms."""
+    from scipy.spatial import cKDTree  # not needed by who only predicts
+
+    width = np.ptp(seen, axis=0)
+    pairs = cKDTree(seen[:, width > 0] / width[width > 0]).query_pairs(TOGETHER, p=np.inf)
+    if pairs:
+        one, other = min(pairs)
+        at = ", ".join(f"{name}={value:g}" for name, value in zip(names, parameters[one], strict=True))
+        raise SureflowError(
+            f"runs {one} and {other} at {at} differ by less than {TOGETHER:g} of the range of every parameter, too little to "
+            "learn from: leave one of them out"
         )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from sureflow import scratch
 from sureflow.data import arrays
-from sureflow.data.checks import left_out_clause, require_distinct, require_finite_values
+from sureflow.data.checks import left_out_clause, require_apart, require_distinct, require_finite_values
 from sureflow.data.drawn import of_parts, together
 from sureflow.data.header import Header
 from sureflow.data.meshes import (
@@ -231,6 +231,11 @@ class Runs:
         scale = np.where(width > 0, width, 1.0)
         same = [(np.abs(others - one) <= SAME_CONDITION * scale).all(axis=1).any() for one in own]
         return self.select(~np.array(same))
+
+    def require_apart(self) -> None:
+        """Refuse runs at one condition, or next to each other as models see them."""
+        require_distinct(self.parameters, self.parameter_names)
+        require_apart(self._seen(self.parameters), self.parameters, self.parameter_names)
 
     def _seen(self, conditions: Float[np.ndarray, "condition parameter"]) -> Float[np.ndarray, "condition parameter"]:
         """With the logarithms of those that models see so."""

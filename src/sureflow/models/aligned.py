@@ -13,7 +13,6 @@ from sureflow.errors import SureflowError
 from sureflow.models.alignment import KERNEL, Field, Mixed, Powers, Systems, Warp, Weights, at_points, combined
 from sureflow.models.belief import Belief, interpolated
 from sureflow.models.beyond import (
-    DOUBTED,
     StoredSides,
     counts_doubts,
     require_sides,
@@ -38,6 +37,7 @@ from sureflow.predictive import EPISTEMIC, Predictive
 from sureflow.runtime import one_blas_thread
 
 WARP = "warp."  # before the names of its arrays
+MOST_MIXED = 1e12  # condition of a mixture: beyond it, its inverse has no digits
 OWN = (
     "nodes",
     "scales",
@@ -127,7 +127,7 @@ class Aligned(FittedModel):
         if [own[name].shape for name in ("regional", "regional_inverse")] != [(count, *shape) for shape in mixed]:
             raise SureflowError("the model is damaged: its mixtures do not fit the regions of its warp; train it again")
         require_sides(own["straight"], own["nodes"].shape[1])
-        if not (np.isfinite(own["mixture"]).all() and np.linalg.matrix_rank(own["mixture"]) == own["nodes"].shape[1]):
+        if not (np.isfinite(own["mixture"]).all() and np.linalg.cond(own["mixture"]) < MOST_MIXED):
             raise SureflowError("the model is damaged: the mixture of its inputs has no inverse; train it again")
         if own["width"].ndim != 1 or own["width"].size != 1 or not own["width"].min() > 0:
             raise SureflowError(f"the model is damaged: width={own['width']} is not a positive number; train it again")
@@ -173,7 +173,7 @@ class Aligned(FittedModel):
                 weights, _ = self._systems.left_out([group], otherwise=True)
                 fields = combined(self.warp, weights[:, beyond], self.warp.layers[group[beyond]])
                 for row, field in zip(rows[beyond], fields, strict=True):
-                    std[row] = np.hypot(std[row], DOUBTED * (field - mean[row]))
+                    std[row] = np.hypot(std[row], field - mean[row])
 
     @one_blas_thread()
     def leave_out_mean(self, groups: Groups) -> Fields:
@@ -267,13 +267,13 @@ class Aligned(FittedModel):
     def _doubts(
         self, asked: Float[np.ndarray, "case varying"], told: Float[np.ndarray, "case column"], mean: Fields
     ) -> dict[int, Field]:
-        """At conditions beyond the runs, half of what the other ways to go on there would change."""
+        """At conditions beyond the runs, what the other ways to go on there would change."""
         if not counts_doubts(self.straight) or not self._systems.is_beyond(asked).any():
             return {}
         beyond = np.flatnonzero(self._systems.is_beyond(asked))
         weights, _ = self._systems.weights_and_powers(asked[beyond], otherwise=True)
         fields = combined(self.warp, weights, told[beyond])
-        return {case: DOUBTED * (field - mean[case]) for case, field in zip(beyond.tolist(), fields, strict=True)}
+        return {case: field - mean[case] for case, field in zip(beyond.tolist(), fields, strict=True)}
 
     @cached_property
     def _systems(self) -> Systems:

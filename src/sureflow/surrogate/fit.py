@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sureflow.data.runs import Runs, require_distinct
+from sureflow.data.runs import Runs
 from sureflow.data.scaling import offered_scalings
 from sureflow.models.contract import EpochReport, unheard
 from sureflow.runtime import keep_compiled_programs, one_blas_thread
@@ -76,7 +76,7 @@ def make_surrogate(
     runs: Runs, spec: Specification, *, folder: Path | None = None, listener: Listener = SILENT
 ) -> Surrogate:
     """Choose the model where that is asked for, and learn it from all of the runs; not calibrated."""
-    require_distinct(runs.parameters, runs.parameter_names)
+    runs.require_apart()
     rows: Rows = ()
     predictor = None
     if isinstance(spec.model, ComparisonSettings):

@@ -11,7 +11,7 @@ from sureflow.data.enthalpy_limits import EnthalpyLimits
 from sureflow.data.meshes import PHYSICAL
 from sureflow.data.nesting import prolonged
 from sureflow.data.normalize import Normalizer, normalized_fields
-from sureflow.data.runs import Runs, require_distinct
+from sureflow.data.runs import Runs
 from sureflow.data.scaling import POSITIVE_UNITS, Scaling, scaling_for
 from sureflow.data.wall_layer import WallLayer, layer_columns, lines_of
 from sureflow.errors import SureflowError
@@ -38,7 +38,7 @@ def learn(
     what was learned already, where a comparison of models did so.
     """
     runs.require_trainable()
-    require_distinct(runs.parameters, runs.parameter_names)
+    runs.require_apart()
     return Surrogate.of(runs, fitted or fit_predictor(runs, spec, folder, progress))
 
 
