@@ -1,7 +1,8 @@
 """Learn from runs of your own: any parameters, any fields, any mesh.
 
 Here the "solver" is a formula, a bump of pressure that moves and widens with two parameters; put your arrays in its
-place. Prints the error and the error bar at a condition that no run has.
+place. Prints the error and the error bar at a condition that no run has. A bar is what errors are at conditions like this one:
+at a single one, the error may well be half of it.
 """
 
 import numpy as np
@@ -25,7 +26,7 @@ def main() -> None:
         fields={"p": [pressure(*condition, points) for condition in zip(angle, thickness, strict=True)]},
         units={"p": "Pa", "angle": "deg"},
     )
-    model = sf.fit(runs, "interpolation")  # without a name: the best of several models by cross-validation
+    model = sf.fit(runs)  # the best of several models by cross-validation; sf.fit(runs, "interpolation") fits that one
     field = model.predict(angle=1.2, thickness=0.45)
     error = abs(field.p - pressure(1.2, 0.45, points)).mean().item()
     print(model)

@@ -9,5 +9,9 @@ class Refused(SureflowError):
     """An answer that is withheld because nothing vouches for it, such as a prediction far outside the training runs."""
 
 
+class Unanswerable(Refused):
+    """A refusal that asking for an extrapolation does not lift."""
+
+
 class Exists(SureflowError):
     """Something is there already, and is replaced only if that is asked for."""

@@ -8,6 +8,8 @@ WORDS = {
     "drag_coefficient_pressure": "drag coefficient (pressure)",
     "drag_coefficient_friction": "drag coefficient (friction)",
 }
+# What a model's own error bars come from, by its `uq`.
+BARS = {"deterministic": "none", "mve": "MVE", "gp": "Gaussian process", "loo": "leave-one-out"}
 
 
 def words_of(name: str, unit: str = "") -> str:
@@ -16,6 +18,11 @@ def words_of(name: str, unit: str = "") -> str:
     if angle != name:
         return f"Cp / Cp max at {angle}\N{DEGREE SIGN}"
     return WORDS.get(name, (name.removesuffix(f"_{unit}") if unit else name).replace("_", " "))
+
+
+def bars_words(uq: str) -> str:
+    """'leave-one-out' of 'loo'."""
+    return BARS.get(uq, uq)
 
 
 def condition_words(values: Mapping[str, float], units: Mapping[str, str]) -> str:

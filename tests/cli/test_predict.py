@@ -9,6 +9,7 @@ import pytest
 import xarray
 
 import kinds_of_runs
+import layers
 import sureflow
 import synthetic
 
@@ -101,6 +102,15 @@ def test_refusals_name_the_option_that_answers(run, refused, flights):
     assert sentence.startswith("refused: mach=39 is outside 10..30")
     assert sentence.endswith("(--extrapolate)")
     assert "answered only because of --extrapolate: mach=39" in run(*far, "--extrapolate").out
+
+
+def test_no_option_answers_where_the_mesh_folds(refused, tmp_path):
+    surrogate = sureflow.fit(layers.folding(), "body-aligned", scaling="similarity", calibrate=False)
+    surrogate.save(tmp_path / "folding")
+    for option in ((), ("--extrapolate",)):
+        sentence = refused("predict", tmp_path / "folding", "mach=30.4", "altitude_km=40", *option)
+        assert sentence.startswith("refused: the mesh that the runs suggest at mach=30.4, altitude_km=40 folds")
+        assert sentence.endswith("Compute runs there")
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_the_mesh_of_each_run_is_chosen_too(run, refused, tmp_path):
     assert "exchange the two stores" in refused("runs", "levels", "coarse.zarr", "fine.zarr", "-o", "both.zarr")
     ended = run("runs", "levels", "fine.zarr", "coarse.zarr", "-o", "both.zarr")
     assert "coarser: 25 runs" in ended.out
-    assert "25 converged on 8 x 6 cells" in run("info", "both.zarr").out
+    assert "25 converged on 6 x 8 cells" in run("info", "both.zarr").out
     run("train", "both.zarr", "-o", "model", "--model", "levels")
     ended = run("propose", "model", "both.zarr", "--levels", "--count", "3", "--picture", "next.png", "-o", "next.csv")
     assert ended.out.startswith(" mach  altitude_km  level")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -156,6 +157,8 @@ def test_the_best_model_is_kept_and_the_table_shown(run, runs, tmp_path):
     candidates = 'model.candidates=[{name="interpolation"}, {name="pod-gp", modes=1}]'
     ended = run("train", runs, "--model=auto", "--set", candidates, "--set", "model.folds=2", "-o", "model")
     assert "<- kept" in ended.out
+    assert re.search(r"pod-gp +Gaussian process  ", ended.out)
+    assert "kept: the least geometric mean of error and sides, of those that went through all folds" in ended.out
     rows = json.loads((tmp_path / "model/provenance.json").read_text())["comparison"]
     kept = next(row["model"] for row in rows if row["chosen"])
     assert kept == min(rows, key=lambda row: row["mae"])["model"]

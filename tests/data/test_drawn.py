@@ -53,7 +53,7 @@ def test_ranges_that_nobody_told_are_estimated_and_the_verdict_says_so():
     asked = np.array([[runs.parameters[:, 0].max() + 1e-3, 0.1], [high + 1e-3, 0.1]])
     inside, beyond = surrogate.place(asked, extrapolate=True).verdicts
     assert inside.trust == "inside"
-    assert f"but within {low:g}..{high:g}, the range estimated from them" in inside.reason
+    assert f"but within {low:.4g}..{high:.4g}, the range estimated from them" in inside.reason
     assert beyond.trust == "extrapolated"
 
 

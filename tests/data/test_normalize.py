@@ -5,8 +5,11 @@ import synthetic
 from data.own_runs import moving, structured
 from sureflow import scratch
 from sureflow.data.normalize import Normalizer, Standard, normalized_fields
+from sureflow.data.runs import Runs
 from sureflow.data.scaling import scaling_for
+from sureflow.errors import SureflowError
 from sureflow.predictive import Predictive
+from sureflow.surrogate.fit import fit
 
 each_scaling = pytest.mark.parametrize("name", ["none", "freestream", "log-density"])
 
@@ -104,3 +107,19 @@ def test_plain_numbers_give_the_same_normalizer():
         for name, standard in vars(normalizer).items():
             np.testing.assert_array_equal(getattr(again, name).mean, standard.mean)
             np.testing.assert_array_equal(getattr(again, name).std, standard.std)
+
+
+@pytest.mark.parametrize(
+    ("a", "p", "sentence"), [(1e200, 1.0, r"^a reaches 2e\+200"), (1.0, 1e305, r"^p reaches 4.2e\+305")]
+)
+def test_numbers_that_cannot_be_squared_are_refused(a, p, sentence):
+    values, x = np.linspace(0.0, 2.0, 9), np.linspace(0.0, 1.0, 6)[:, None]
+    runs = Runs.from_arrays({"a": a * values}, x, {"T": np.ones((9, 6)), "p": p * (values[:, None] + 2.2 * np.ones(6))})
+    with pytest.raises(SureflowError, match=f"{sentence} in the runs, .* give it in a larger unit$"):
+        fit(runs, "interpolation")
+
+
+def test_logarithms_of_large_parameters_are_no_trouble():
+    values, x = np.geomspace(1e160, 1e200, 9), np.linspace(0.0, 1.0, 6)[:, None]
+    runs = Runs.from_arrays({"a": values}, x, {"p": np.log(values)[:, None] * np.ones(6)}, logarithmic=["a"])
+    assert fit(runs, "interpolation").predict(a=1e180).attrs["verdict"] == "inside"

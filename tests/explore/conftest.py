@@ -8,7 +8,7 @@ import pytest
 from selenium import webdriver
 
 from explore.browsing import BROWSER, DRIVER, started
-from explore.trained import CLOSED, block_volume, logarithmic, network, of_kind, trained
+from explore.trained import CLOSED, block_volume, folding, logarithmic, network, of_kind, trained
 from sureflow.explore.explorer import write_explorer
 from sureflow.explore.surfaces import Cut
 from sureflow.surrogate.model import Surrogate
@@ -20,6 +20,7 @@ MODELS: dict[str, tuple[Callable[[], Surrogate], Cut | None]] = {
     "logarithmic": (logarithmic, None),
     "volume": (partial(of_kind, "volume"), None),
     "moving": (partial(of_kind, "moving"), None),
+    "folding": (folding, None),
     "slice": (partial(of_kind, "volume"), Cut("z", 0.1)),
     "block volume": (block_volume, None),
     "block slice": (block_volume, Cut("z", 0.6)),

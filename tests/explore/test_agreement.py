@@ -2,12 +2,14 @@
 
 import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import sureflow as sf
-from explore.trained import block_volume, logarithmic
+from explore.trained import block_volume, folding, logarithmic
+from sureflow.errors import SureflowError
 from sureflow.explore.agreement import (
     ENOUGH,
     ENOUGH_OF_BARS,
@@ -16,7 +18,7 @@ from sureflow.explore.agreement import (
     bits_after,
     checked_conditions,
 )
-from sureflow.explore.description import slider_ranges
+from sureflow.explore.description import _parameters, slider_ranges
 from sureflow.explore.explorer import explorer
 from sureflow.explore.program import Program
 from sureflow.explore.restriction import restricted_program
@@ -92,3 +94,38 @@ def test_logarithmic_parameters_are_checked_in_every_decade():
 def test_bits_that_are_needed(off, bits):
     """As many as predictions and bars need, whichever needs more."""
     assert bits_after(0.0, off) == pytest.approx(bits)
+
+
+def test_a_page_is_compared_where_the_model_has_predictions(monkeypatch):
+    surrogate = folding()
+    low, high = np.array(slider_ranges(surrogate)).T
+    drawn = checked_conditions(surrogate, [*zip(low, high, strict=True)], 200)
+    assert drawn.shape == (200, 2)
+    assert not any(surrogate.predictor.impossible(one) for one in drawn)
+    assert (drawn >= low).all()
+    assert (drawn <= high).all()
+    # Where all meshes fold, only those of the runs are left.
+    folded = replace(surrogate.trusted_domain, impossible=lambda condition: "the mesh folds")
+    monkeypatch.setitem(surrogate.__dict__, "trusted_domain", folded)
+    runs = surrogate.domain.parameters.tolist()
+    assert all(one in runs for one in checked_conditions(surrogate, [*zip(low, high, strict=True)], 30).tolist())
+
+
+def test_a_page_opens_where_the_model_has_a_prediction(monkeypatch):
+    surrogate = folding()
+    usual = surrogate.trusted_domain
+    middle = 0.5 * (usual.lower + usual.upper)
+
+    def impossible(condition):
+        return "the mesh folds" if np.linalg.norm((condition - middle) / usual.width) < 0.01 else ""
+
+    monkeypatch.setitem(surrogate.__dict__, "trusted_domain", replace(usual, impossible=impossible))
+    start = [one["start"] for one in _parameters(surrogate)]
+    away = np.linalg.norm((usual.parameters - middle) / usual.width, axis=1)
+    assert start == usual.parameters[away.argmin()].tolist()
+
+
+def test_fields_above_single_precision_are_refused():
+    large = [1e41 * (2.0 + np.sin(angle + np.mgrid[0:1:9j, 0:1:9j][1].ravel())) for angle in ANGLE]
+    with pytest.raises(SureflowError, match=r"p reaches 3e\+41, and a page shows numbers up to 1e\+36: .* larger unit"):
+        explorer(model(p=large))

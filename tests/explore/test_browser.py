@@ -17,6 +17,7 @@ from explore.trained import CLOSED, block_volume, network, trained
 from sureflow.explore.description import BEYOND
 from sureflow.explore.explorer import write_explorer
 from sureflow.surrogate.both_ways import better_values, both_ways
+from sureflow.uq.domain import apart
 
 
 @pytest.fixture
@@ -51,6 +52,13 @@ def test_numbers_are_those_of_python(browser, pages, model):
     narrow = surrogate.observed(surrogate.observer, at, wanted)[1][:, :6]
     assert (bars > 1.1 * narrow).any()  # where the field and a number that was learned by itself disagree
     assert page.errors() == []
+
+
+def test_ends_of_ranges_are_written_as_in_python(page):
+    """Halves too, which Python rounds to even digits."""
+    rows = [(12.0, 12.00004, 28.12345), (2e6, 859.699, 1231812.0), (1234.6, 1234.5, 1235.5), (-10.2, -10.125, -10.0)]
+    found = page.run("return arguments[0].map(([value, ...ends]) => apart(value, ends))", rows)
+    assert found == [list(apart(*row)) for row in rows]
 
 
 def test_a_logarithmic_parameter_is_judged_as_in_python(browser, tmp_path):

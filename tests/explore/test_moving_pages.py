@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from explore.browsing import Page
-from explore.trained import of_kind
+from explore.trained import folding, of_kind
 
 THIN, THICK = [1.0, 0.3], [1.0, 0.6]  # nodes reach up to 1.3 and 1.6
 COMPARED = """
@@ -89,3 +89,18 @@ def test_saved_values_are_at_places_of_their_mesh(page):
     for name, geometry in zip("AB", geometries(), strict=True):
         columns = [head.index(f"{name}_{axis}") for axis in "xy"]
         assert np.allclose(table[:, columns], geometry.points, atol=1e-5)
+
+
+def test_conditions_at_which_the_mesh_folds_are_not_trusted(browser, pages):
+    surrogate, opened = folding(), Page(browser, pages("folding"))
+    at = np.array([[mach, altitude] for mach in (15.0, 27.0, 29.5, 30.5) for altitude in (22.0, 40.0, 57.0)])
+    found = opened.run("return arguments[0].map((at) => explorer.source.answer(at).verdict)", at.tolist())
+    wanted = [str(verdict) for verdict in surrogate.place(at, extrapolate=True).verdicts]
+    assert [one["text"] for one in found] == wanted
+    assert sum("folds" in text for text in wanted) >= 2
+    opened.run("explorer.state.at = arguments[0]; explorer.changed(); explorer.render()", at[-2].tolist())
+    opened.settle()
+    assert "refused: the mesh that the runs suggest at mach=30.5, altitude_km=40 folds" in opened.text("verdict")
+    opened.until("return explorer.map.values.done")
+    assert {"inside", "extrapolated", "refused"} <= set(opened.run("return explorer.map.values.trust"))
+    assert opened.errors() == []

@@ -61,7 +61,7 @@ def test_the_same_as_text(own):
     assert text["parameters"] == "angle 0..5 deg (6 values); reynolds 1..100000 (6 values, logarithmic); trip 1"
     assert text["fields"] == "cp, tke (m2/s2)"
     assert text["mesh"] == "unstructured, 2 cells, 2 values on cells in x, y, z"
-    assert text["numbers"] == "lift"
+    assert text["numbers"] == "lift (N)"
     assert text["solver"] == "name su2, cfl 2"
     assert text["note"] == "by hand"
     assert remarks(overview(own)) == []
@@ -85,7 +85,13 @@ def test_runs_outside_the_model_of_our_solver_are_counted(tmp_path):
         {"mach": [10.0, 20.0, 30.0], "altitude_km": [20.0, 40.0, 60.0]},
         np.zeros((2, 2)),
         {"T": np.ones((3, 2))},
-        numbers={"knudsen": [1e-3, 2e-2, 3e-2], "undisturbed_cells": [2.0, 9.0, 9.0], "steps": [100.0, 200.0, 300.0]},
+        units={"stagnation_temperature_k": "K"},
+        numbers={
+            "stagnation_temperature_k": [2400.0, 5000.0, 9000.0],
+            "knudsen": [1e-3, 2e-2, 3e-2],
+            "undisturbed_cells": [2.0, 9.0, 9.0],
+            "steps": [100.0, 200.0, 300.0],
+        },
         made_by={"wall": {"kind": "isothermal", "temperature": 1500.0}},
     )
     data.save(tmp_path / "runs.zarr")
@@ -95,7 +101,8 @@ def test_runs_outside_the_model_of_our_solver_are_counted(tmp_path):
     assert facts["validity"]["undisturbed_cells"] | {"meaning": ""} == {
         "limit": 3, "lowest": 2.0, "outside": 1, "meaning": "",
     }  # fmt: skip
-    (knudsen, cells) = (sentence for _, sentence in remarks(facts))
+    (temperature, knudsen, cells) = (sentence for _, sentence in remarks(facts))
+    assert temperature.startswith("2 runs with stagnation temperature over 2500 K (up to 9e+03 K): ")
     assert knudsen.startswith("2 runs with Knudsen number over 0.01 (up to 0.03): ")
     assert cells.startswith("1 runs with undisturbed cells under 3 (down to 2): ")
     figure = overview_figure(store)

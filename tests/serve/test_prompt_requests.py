@@ -88,3 +88,14 @@ def test_a_connection_that_is_kept_alive(address):
                 said += connection.recv(1 << 16)
             assert said.startswith(b"HTTP/1.1 200")
             time.sleep(1.5 * SECONDS)
+
+
+@pytest.mark.parametrize("wrong", [b"Content-Length: x\r\n\r\n", b"nonsense\r\n\r\n"])
+def test_what_is_no_http_is_answered_in_json(address, wrong):
+    with socket.create_connection(address) as connection:
+        connection.sendall(WHOLE[:-2] + wrong)
+        said = until_closed(connection)[1]
+    head, _, body = said.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400")
+    assert b"content-type: application/json" in head.lower()
+    assert b'{"error": "this is no valid HTTP/1.1: ' in body

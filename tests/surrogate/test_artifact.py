@@ -11,6 +11,7 @@ import pytest
 import xarray
 
 import kinds_of_runs
+import layers
 import sureflow
 import synthetic
 from sureflow import files, tensorfile
@@ -32,6 +33,7 @@ from sureflow.train.networks import Networks
 SMALL = DeepONetSettings(encoder_width=4, decoder_width=8, decoder_layers=1, fourier_octaves=1)
 MODEL = Networks(SMALL, MVE(beta=0.25), Ensemble(2), TrainSettings(epochs=1, batch=64, points_per_run=8, seed=3))
 SPEC = Specification(MODEL, "none", "body-fitted")
+NUMBER = "numbers.stand_off."  # what begins the names of the arrays of one of them
 ASKED = np.array([[21.0, 47.0], [33.0, 47.0]])
 
 
@@ -498,6 +500,14 @@ def test_points_without_a_mesh_survive(tmp_path):
         ("training.parameters", lambda a: a[:, :-1]),
         ("training.parameters", lambda a: a[:0]),
         ("space.points", lambda a: a[:-1]),
+        ("space.points", lambda a: a[:, 0]),
+        ("space.nodes", lambda a: a[:, :1]),
+        ("space.nodes", lambda a: a.astype(np.int64)),
+        ("space.nodes", lambda a: a[0, 0]),
+        (NUMBER + "inputs", lambda a: a[:-1]),
+        (NUMBER + "varying", lambda a: np.concatenate([a, a])),
+        (NUMBER + "mean", lambda a: a[0, 0]),
+        (NUMBER + "logarithms", lambda a: a[:, :-1]),
     ],
 )
 def test_arrays_of_other_shapes_are_refused(copy_with_bars, name, change):
@@ -505,6 +515,43 @@ def test_arrays_of_other_shapes_are_refused(copy_with_bars, name, change):
         copy_with_bars, "weights", lambda arrays: arrays.update({name: np.ascontiguousarray(change(arrays[name]))})
     )
     with pytest.raises(SureflowError, match=r"damaged|has the shape"):
+        load(copy_with_bars)
+
+
+def test_numbers_over_other_inputs_are_refused(copy_with_bars):
+    """How many there are is known only when conditions are given."""
+    change_arrays(
+        copy_with_bars,
+        "weights",
+        lambda arrays: arrays.update({NUMBER + "varying": np.append(arrays[NUMBER + "varying"], 0.0)}),
+    )
+    with pytest.raises(
+        SureflowError, match=r"the model is damaged: .* was learned over 3 inputs, expected 2; train it"
+    ):
+        load(copy_with_bars).quantities(mach=20.0, altitude_km=40.0)
+
+
+def test_a_mesh_that_moves_by_arrays_of_other_shapes_is_refused(tmp_path):
+    fit(kinds_of_runs.runs("moving"), "interpolation", calibrate=False).save(tmp_path)
+    kept = dict(tensorfile.map_tensors(file_of(tmp_path, "weights"), tensorfile.checksum(file_of(tmp_path, "weights"))))
+    kept = {name: np.array(array) for name, array in kept.items() if name.startswith("space.moving.")}
+    for name, array in kept.items():
+        other = np.ascontiguousarray(array[..., :-1])
+        change_arrays(tmp_path, "weights", lambda arrays, new={**kept, name: other}: arrays.update(new))
+        with pytest.raises(SureflowError, match=r"damaged|has the shape"):
+            load(tmp_path)
+
+
+def test_the_damaged_lines_of_a_mesh_are_told(tmp_path):
+    fit(layers.runs(), "body-aligned", scaling="similarity", calibrate=False).save(tmp_path)
+    change_arrays(tmp_path, "weights", lambda arrays: arrays.update({"space.nodes": 0.0 * arrays["space.nodes"]}))
+    with pytest.raises(SureflowError, match="the model is damaged: the lines of its mesh are not normal to the wall"):
+        load(tmp_path).predict(mach=20.0, altitude_km=40.0)
+
+
+def test_bars_of_quantities_that_are_one_number_are_refused(copy_with_bars):
+    change_arrays(copy_with_bars, "calibration", lambda arrays: arrays.update({"quantities.scale": np.float32(1.0)}))
+    with pytest.raises(SureflowError, match=r"the model is damaged: scale has the shape"):
         load(copy_with_bars)
 
 

@@ -100,6 +100,18 @@ def test_wrong_questions_are_refused(surrogate):
         surrogate.predict(mach=[20, 25], altitude_km=[30, 40, 50])
 
 
+@pytest.mark.parametrize("extrapolate", [False, True])
+def test_what_has_no_logarithm_is_a_mistake(extrapolate):
+    reynolds = np.geomspace(1e3, 1e6, 6)
+    fields = {"cp": np.log(reynolds)[:, None] * np.ones(3)}
+    runs = Runs.from_arrays({"Re": reynolds}, np.arange(3.0)[:, None], fields, logarithmic=["Re"])
+    model = learn(runs, Specification(InterpolationSettings()))
+    for values in (-5.0, [1e4, 0.0, -5.0]):
+        with pytest.raises(SureflowError, match=r"^Re=-5 has no logarithm: give a positive value$") as mistake:
+            model.predict(Re=values, extrapolate=extrapolate)
+        assert not isinstance(mistake.value, Refused)
+
+
 def test_too_far_is_refused_unless_an_extrapolation_is_asked_for(interpolation):
     for ask in (interpolation.predict, interpolation.quantities):
         with pytest.raises(Refused, match=r"refused: mach=39 .*\. Compute runs there, or ask for an extrapolation$"):
@@ -155,10 +167,10 @@ def test_a_prediction_evaluates_the_model_once(interpolation, monkeypatch):
 
 def test_a_model_describes_itself(surrogate, interpolation):
     words = repr(interpolation).splitlines()
-    assert words[0].split() == ["model", "interpolation,", "error", "bars:", "loo"]
+    assert words[0].split() == ["model", "interpolation,", "error", "bars:", "leave-one-out"]
     assert "25 runs, scaling freestream" in words[1]
     assert "mach 10..30, altitude_km 20..60 km" in words[2]
-    assert "deeponet, error bars: mve" in repr(surrogate)
+    assert "deeponet, error bars: MVE" in repr(surrogate)
     html = interpolation._repr_html_()
     assert html.startswith("<table>")
     assert "uncalibrated: the model&#x27;s own" in html
@@ -187,6 +199,18 @@ def test_logarithmic_parameters_are_seen_by_their_logarithm():
             Runs.from_arrays({"reynolds": reynolds}, x, fields, logarithmic=["reynolds"]),
             Specification(InterpolationSettings()),
         ).predict(reynolds=-1.0, extrapolate=True)
+
+
+@pytest.mark.parametrize("calibrate", [False, True])
+def test_bars_that_are_not_finite_are_refused(calibrate):
+    reynolds, x = np.tile(np.geomspace(1e2, 1e5, 5), 4), np.linspace(0, 1, 12)[:, None]
+    angle = np.repeat(np.arange(4.0), 5)
+    fields = {"p": 300.0 + np.log(reynolds)[:, None] * (1 + x[:, 0]) + np.sin(angle)[:, None]}
+    runs = Runs.from_arrays({"reynolds": reynolds, "angle": angle}, x, fields, logarithmic=["reynolds"])
+    model = sureflow.fit(runs, "interpolation", calibrate=calibrate)
+    for angle in (1e120, 1e150, 1e300):
+        with pytest.raises(SureflowError, match=r"gives values that are not finite at reynolds=1000, angle=1e\+"):
+            model.predict(reynolds=[1e3, 1e3], angle=[1.0, angle], extrapolate=True)
 
 
 def test_declared_ranges_are_never_left():

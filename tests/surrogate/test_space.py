@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import kinds_of_runs
+import layers
 from kinds_of_runs import KINDS
 from small_networks import PAIR
 from sureflow.data.meshes import Cells
 from sureflow.data.runs import Runs
-from sureflow.errors import SureflowError
+from sureflow.errors import SureflowError, Unanswerable
 from sureflow.heads import Deterministic
 from sureflow.models import DeepONetSettings
 from sureflow.models.train_settings import TrainSettings
@@ -178,7 +179,8 @@ def test_a_space_survives_its_arrays():
         runs = kinds_of_runs.runs(kind)
         space = Space.of(runs)
         shape, location = runs.topology.shape, runs.header.location
-        again = Space.restore(runs.header.axes, shape, location, runs.n_points, space.arrays())
+        names = runs.parameter_names
+        again = Space.restore(runs.header.axes, shape, location, runs.n_points, space.arrays(), names)
         assert again.topology == space.topology
         for place, other in zip(again.at(ASKED[0]).arrays(), space.at(ASKED[0]).arrays(), strict=True):
             np.testing.assert_array_equal(place, other)
@@ -188,11 +190,11 @@ def test_arrays_of_a_space_that_do_not_fit_are_refused():
     runs = kinds_of_runs.runs("moving")
     arrays = Space.of(runs).arrays()
     with pytest.raises(SureflowError, match="a mesh of 99 points in 2 axes moves by 50 places in 2 axes"):
-        Space.restore(("x", "y"), runs.topology.shape, "cells", 99, arrays)
+        Space.restore(("x", "y"), runs.topology.shape, "cells", 99, arrays, runs.parameter_names)
     runs = kinds_of_runs.runs("volume")
     arrays = Space.of(runs).arrays() | {"cells.types": np.zeros(3, int)}
     with pytest.raises(SureflowError, match="the offsets of 3 cells"):
-        Space.restore(("x", "y", "z"), None, "cells", runs.n_points, arrays)
+        Space.restore(("x", "y", "z"), None, "cells", runs.n_points, arrays, runs.parameter_names)
 
 
 @pytest.mark.parametrize("location", ["cells", "points"])
@@ -223,3 +225,25 @@ def test_the_view_says_how_values_lie():
     assert moving.coordinates.shape == (30, 20, 2)
     assert block.sizes == (2, 2, 2, kinds_of_runs.SHAPE)
     assert volume.sizes == (2, 3, 2, None)
+
+
+def test_a_condition_at_which_the_mesh_folds_is_refused_for_itself_alone():
+    surrogate = fit(layers.folding(), "body-aligned", scaling="similarity", calibrate=False)
+    asked = np.array([[20.0, 40.0], [30.4, 40.0], [1e200, 40.0], [27.0, 57.0]])
+    verdicts = surrogate.place(asked, extrapolate=True).verdicts
+    assert [verdict.trust for verdict in verdicts] == ["inside", "refused", "refused", "extrapolated"]
+    reason = (
+        "the mesh that the runs suggest at mach=30.4, altitude_km=40 folds, or its lines are not normal to the wall"
+    )
+    assert verdicts[1].reason == reason
+    for ask in (surrogate.predict, surrogate.quantities, surrogate.surface):
+        for extrapolate in (False, True):
+            with pytest.raises(Unanswerable, match=f"^refused: {reason}. Compute runs there$"):
+                ask(mach=[20.0, 30.4], altitude_km=40.0, extrapolate=extrapolate)
+    assert surrogate.predict(mach=20.0, altitude_km=40.0).attrs["verdict"] == "inside"
+
+
+@pytest.mark.parametrize("model", ["body-aligned", "pod-gp", "interpolation"])
+def test_too_few_runs_for_a_mesh_that_moves(model):
+    with pytest.raises(SureflowError, match="5 runs are too few for a mesh that moves over 4 parameters: it needs 6"):
+        fit(layers.bodies(5), model)

@@ -51,8 +51,8 @@ def test_distances_of_a_logarithmic_parameter_are_those_of_its_logarithm():
     )
     assert judge(domain, 0.02, 6.0).trust == Trust.INSIDE
     assert str(judge(domain, 1e-3, 5.0)) == (
-        "extrapolated: p=0.001 is outside 0.01..100 by 25% of the range of the runs; the nearest run is at p=0.01, angle=5, "
-        "25% of the range of p away"
+        "extrapolated: p=0.001 is outside 0.01..100 by 25% of the range of its logarithms; the nearest run is at p=0.01, "
+        "angle=5, 25% of the range of p away"
     )
     assert [judge(domain, value, 7.0).trust for value in (3e-5, 1e-20, 3e4)] == [Trust.REFUSED] * 3
     for value in (0.0, -1.0):
@@ -61,6 +61,19 @@ def test_distances_of_a_logarithmic_parameter_are_those_of_its_logarithm():
     even = TrainingDomain(("p",), np.geomspace(1e-3, 1e3, 25)[:, None], logarithmic=frozenset(["p"]))
     below, above = ([int(fold.left_out.sum()) for fold in folds] for folds in side_folds(even).values())
     assert below == above
+
+
+@pytest.mark.parametrize(
+    ("ends", "value", "words"),
+    [
+        ((859.6991, 1231812.3), 2e6, "x=2e+06 is outside 859.7..1.232e+06 by"),
+        ((12.00004, 28.12345), 12.0, "x=12 is outside 12.00004..28.12345 by"),
+        ((12.34567, 28.12345), 12.345, "x=12.345 is outside 12.35..28.12 by"),
+        ((1.0, 2.00000001), 2.00000002, "x=2.00000002 is outside 1..2.00000001 by"),
+    ],
+)
+def test_ranges_have_four_digits_or_those_that_the_verdict_needs(ends, value, words):
+    assert judge(TrainingDomain(("x",), np.array(ends)[:, None]), value).reason.startswith(words)
 
 
 def test_a_combination_that_is_new_to_the_model_is_extrapolated_though_every_parameter_is_in_its_range():

@@ -30,11 +30,11 @@ from sureflow.cli.solve import solve
 from sureflow.cli.stopping import heard
 from sureflow.cli.study import study
 from sureflow.cli.train import train
-from sureflow.errors import Exists, Refused, SureflowError
+from sureflow.errors import Exists, Refused, SureflowError, Unanswerable
 from sureflow.failures import one_line, sentence_of
 
-# The option that allows what the library withholds.
-ALLOWED_BY = {Exists: " (--overwrite)", Refused: " (--extrapolate)"}
+# The option that allows what the library withholds; of kinds within one another, the narrower one first.
+ALLOWED_BY = {Exists: " (--overwrite)", Unanswerable: "", Refused: " (--extrapolate)"}
 # Variables of the environment: modules of the user's that register what they add; whether tracebacks are shown.
 PLUGINS = "SUREFLOW_PLUGINS"
 TRACEBACK = "SUREFLOW_TRACEBACK"

@@ -232,18 +232,18 @@ def write(
 
 
 def print_summary(solution: "FlowSolution", folder: Path | None) -> None:
-    """Print a table of what an engineer looks at first."""
+    """Print a table of what an engineer looks at first, in the units and digits of predictions."""
     from sureflow.cli.console import out, print_facts
 
     summary = solution.summary()
     nose = solution.mesh.body.nose_radius if solution.mesh.body else float("nan")
-    balance = summary["balance_error"]
+    balance, pitot, heat = summary["balance_error"], summary["pitot_ratio"], summary["q_stag_w_m2"]
     rows = {
-        "stand-off": f"{summary['stand_off']:.4f} nose radii ({1e3 * nose * summary['stand_off']:.1f} mm)",
-        "stagnation pressure": f"{summary['pitot_ratio']:.2f} p_inf",
-        "stagnation heat flux": f"{summary['q_stag_w_m2'] / 1e6:.3f} MW/m2",
-        "drag coefficient": f"{summary['drag_coefficient']:.4f} (pressure {summary['drag_coefficient_pressure']:.4f}, "
-        f"friction {summary['drag_coefficient_friction']:.4f})",
+        "stand-off": f"{summary['stand_off']:.5g} nose radii ({1e3 * nose * summary['stand_off']:.1f} mm)",
+        "stagnation pressure": f"{pitot * solution.free_stream.pressure:.5g} Pa (pitot ratio {pitot:.5g} p_inf)",
+        "stagnation heat flux": f"{heat:.5g} W/m2 ({heat / 1e6:.3f} MW/m2)",
+        "drag coefficient": f"{summary['drag_coefficient']:.5g} (pressure {summary['drag_coefficient_pressure']:.5g}, "
+        f"friction {summary['drag_coefficient_friction']:.5g})",
         "balance errors": ", ".join(f"{name} {100 * error:.3f} %" for name, error in balance.items()),
         "residual": f"{summary['residual_drop']:.1e} of uniform free stream, {summary['criterion']}",
     }

@@ -1,6 +1,7 @@
 """`sureflow train`: runs or an experiment in; a model folder out."""
 
 import contextlib
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,6 +9,7 @@ import typer
 
 from sureflow.cli.inputs import parse_share
 from sureflow.cli.remarks import begin
+from sureflow.errors import SureflowError
 
 if TYPE_CHECKING:
     from sureflow.cli.console import Bar
@@ -51,7 +53,7 @@ def train(
 
     Training of networks can be stopped at any time; the same command continues after the last complete epoch.
     """
-    held_out = None if hold_out is None else {"kind": "random", "test_runs": parse_share("hold-out", hold_out)}
+    held_out = None if hold_out is None else {"kind": "random", "test_runs": parse_held_out(hold_out)}
 
     begin(f"training from {source}")
 
@@ -74,11 +76,35 @@ def train(
             if bars.epochs_done:
                 stop.add_note(f"{bars.epochs_done} epochs are kept; run the same command again to continue")
             raise
+        except SureflowError as error:
+            sentence = hold_out and about_held_out(error, hold_out)
+            if sentence:
+                raise SureflowError(sentence) from None
+            raise
     for warning in trained.warnings:
         say(f"warning: {warning}")
     out.print(repr(trained.surrogate), markup=False)
     names = ", ".join(sorted(path.name for path in trained.folder.iterdir() if path.name[0] != "."))
     out.print(f"Written to {trained.folder}/: {names}", markup=False)
+
+
+def parse_held_out(text: str) -> float | int:
+    value = parse_share("--hold-out", text)
+    if not (0 < value < 1 or (value >= 1 and value == int(value))):
+        raise SureflowError(
+            f"--hold-out={text!r} is neither a fraction of the runs, between 0 and 1, nor a number of runs, from 1 on"
+        )
+    return value
+
+
+def about_held_out(error: SureflowError, text: str) -> str | None:
+    """What the split that `--hold-out` stands for says, in words of the option; None of other errors."""
+    counts = re.match(r"split\.test_runs=(\d+) of (\d+) ", str(error))
+    if counts is None:
+        return None
+    return (
+        f"--hold-out={text!r} holds {counts[1]} of {counts[2]} runs out, which leaves none to train on: hold out fewer"
+    )
 
 
 class Bars(contextlib.ExitStack):
@@ -117,20 +143,28 @@ class Bars(contextlib.ExitStack):
         return self.bar
 
     def compared(self, rows: "Rows") -> None:
-        """Show the results of the cross-validation."""
+        """Show the results of the cross-validation, and what the choice went by."""
         from sureflow.cli.console import out
+        from sureflow.wording import bars_words
 
         self.close()
         out.print(
             "mean absolute error, in standard deviations of the training runs, of runs left out at random and of runs at the "
             "sides of the ranges"
         )
+        bars = [bars_words(row["uq"]) for row in rows]
         width = max(len(row["model"]) for row in rows) + 2
-        out.print(f"  {'model':<{width}}{'uq':<10}{'scaling':<13}{'error':<10}{'sides':<10}{'folds':<7}time")
-        for row in rows:
+        wide = max(map(len, ("error bars", *bars))) + 2
+        out.print(
+            f"  {'model':<{width}}{'error bars':<{wide}}{'scaling':<16}{'error':<10}{'sides':<10}{'folds':<7}time"
+        )
+        for row, own in zip(rows, bars, strict=True):
             kept, sides = "  <- kept" if row["chosen"] else "", row["mae_beyond"]
             out.print(
-                f"  {row['model']:<{width}}{row['uq']:<10}{row['scaling']:<13}{row['mae']:<10.2g}"
+                f"  {row['model']:<{width}}{own:<{wide}}{row['scaling']:<16}{row['mae']:<10.2g}"
                 f"{'' if sides is None else f'{sides:.2g}':<10}{row['folds']:<7}{row['seconds']:.1f} s{kept}",
                 markup=False,
             )
+        has_sides = any(row["mae_beyond"] is not None for row in rows)
+        least = "geometric mean of error and sides" if has_sides else "error"
+        out.print(f"kept: the least {least}, of those that went through all folds")

@@ -27,10 +27,10 @@ def require_apart(
     seen: Float[np.ndarray, "case parameter"], parameters: Float[np.ndarray, "case parameter"], names: Sequence[str]
 ) -> None:
     """Two runs next to each other make a model bend wildly, with bars that do not know. `seen` are parameters or logarithms."""
-    from scipy.spatial import cKDTree  # not needed by who only predicts
+    from scipy.spatial import KDTree  # not needed by who only predicts
 
     width = np.ptp(seen, axis=0)
-    pairs = cKDTree(seen[:, width > 0] / width[width > 0]).query_pairs(TOGETHER, p=np.inf)
+    pairs = KDTree(seen[:, width > 0] / width[width > 0]).query_pairs(TOGETHER, p=np.inf)
     if pairs:
         one, other = min(pairs)
         at = ", ".join(f"{name}={value:g}" for name, value in zip(names, parameters[one], strict=True))

@@ -11,9 +11,11 @@ from sureflow.data.meshes import PHYSICAL
 from sureflow.data.runs import Runs
 from sureflow.data.scaling import Scaling
 from sureflow.data.sources import Run
+from sureflow.errors import SureflowError
 from sureflow.predictive import Predictive
 
 ROUNDING = 1e-13  # of the mean: a column that varies by less is constant
+LARGEST = 1e150  # whose square is still a number
 
 Blocks = Callable[[], Iterable[Float[np.ndarray, "column value"]]]
 
@@ -33,7 +35,16 @@ class Standard:
 
     @classmethod
     def of_fields(cls, runs: Runs, scaling: Scaling | None = None) -> "Standard":
-        """Of the fields of all runs, or of their scaled fields."""
+        """Of the fields of all runs, or of their scaled fields; those that are too large for squares are refused."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = cls._of_fields(runs, scaling)
+        if not (np.abs(found.mean) + found.std < LARGEST).all():
+            largest = np.max([np.abs(run).max(axis=1) for run in runs.each()], axis=0)
+            _require_moderate(runs.names, largest)
+        return found
+
+    @classmethod
+    def _of_fields(cls, runs: Runs, scaling: Scaling | None) -> "Standard":
         if runs.fits_in_memory:
             fields = runs.array()
             return cls.fit(fields if scaling is None else scaling.forward(fields, runs.parameters), axis=(0, 2))
@@ -70,6 +81,9 @@ class Normalizer:
     @classmethod
     def fit(cls, runs: Runs, scaling: Scaling, coordinates: str) -> "Normalizer":
         """From runs that are the training set and nothing else."""
+        is_logarithmic = [item.scale == "log" for item in runs.header.parameters]
+        largest = np.abs(runs.parameters).max(axis=0, initial=0.0)
+        _require_moderate(runs.parameter_names, np.where(is_logarithmic, 0.0, largest))
         return cls(
             inputs=Standard.fit(scaling.inputs(runs.parameters), axis=0),
             coordinates=Standard.of_points(runs, coordinates),
@@ -97,6 +111,15 @@ class Normalizer:
         """From plain numbers; artifacts of version 1 call the inputs parameters."""
         found = {name: Standard(np.array(value["mean"]), np.array(value["std"])) for name, value in values.items()}
         return cls(found.get("inputs") or found["parameters"], found["coordinates"], found["fields"])
+
+
+def _require_moderate(names: Sequence[str], largest: Float[np.ndarray, " column"]) -> None:
+    for name, size in zip(names, largest, strict=True):
+        if not size < LARGEST:
+            raise SureflowError(
+                f"{name} reaches {size:.3g} in the runs, and models take numbers below {LARGEST:g}, which they can square: "
+                "give it in a larger unit"
+            )
 
 
 def scaled_runs(runs: Runs, scaling: Scaling) -> Iterator[Run]:

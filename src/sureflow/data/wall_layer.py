@@ -109,18 +109,22 @@ def lines_of(geometry: Geometry, topology: Topology) -> Lines | None:
     shape = topology.shape
     nodes = np.stack([geometry.grid(axis, shape) for axis in (0, 1)], axis=-1)
     wall, outer = (0.5 * (nodes[row, 1:] + nodes[row, :-1]) for row in (0, -1))
+    length = np.linalg.norm(outer - wall, axis=1)
+    with np.errstate(all="ignore"):  # of lines without length, which are none
+        share = np.linalg.norm(geometry.points.reshape(*shape, 2) - wall, axis=2) / length
+        levels = np.concatenate([[0.0], share.mean(axis=1), [1.0]])
+        if not are_normal(nodes, levels):
+            return None
+    return Lines(levels, float(1.0 / np.mean(1.0 / length)), places_along(nodes[0]))
+
+
+def are_normal(nodes: Float[np.ndarray, "row column 2"], share: Float[np.ndarray, " level"]) -> bool:
+    """Whether lines of nodes are normal to the wall at row 0 and do not fold; `share` is that of `Lines`."""
+    wall = 0.5 * (nodes[0, 1:] + nodes[0, :-1])
     away, along = 0.5 * (nodes[1, 1:] + nodes[1, :-1]) - wall, nodes[0, 1:] - nodes[0, :-1]
     sizes = np.linalg.norm(away, axis=1) * np.linalg.norm(along, axis=1)
-    length = np.linalg.norm(outer - wall, axis=1)
-    if not ((sizes > 0).all() and (length > 0).all()):
-        return None
-    if np.mean(np.abs((away * along).sum(axis=1)) / sizes) > MOST_OBLIQUE:
-        return None
-    share = np.linalg.norm(geometry.points.reshape(*shape, 2) - wall, axis=2) / length
-    levels = np.concatenate([[0.0], share.mean(axis=1), [1.0]])
-    if not (np.diff(levels) > 0).all():
-        return None
-    return Lines(levels, float(1.0 / np.mean(1.0 / length)), places_along(nodes[0]))
+    oblique = np.mean(np.abs((away * along).sum(axis=1)) / sizes)
+    return bool((sizes > 0).all() and oblique <= MOST_OBLIQUE and (np.diff(share) > 0).all())
 
 
 def places_along(wall: Float[np.ndarray, "node 2"]) -> Float[np.ndarray, " place"]:

@@ -56,7 +56,7 @@ HEADINGS = {
     "mae": "MAE",
     "relative_error": "relative error",
     "miscalibration": "miscalibration",
-    "coverage90": "90 % covers",
+    "coverage90": "in 90 % intervals",
     "mean_std": "mean std",
     "largest_std": "largest std",
 }
@@ -125,7 +125,7 @@ def _quantity_row(row: Row) -> Row:
         error, share = row.get(f"{prefix}relative_error"), row.get(f"{prefix}coverage90")
         star = " *" if row.get("better") == name else ""
         told[f"{way}: error"] = None if error is None else f"{error:.2%}{star}"
-        told[f"{way}: 90 % covers"] = None if share is None else f"{share:.0%}"
+        told[f"{way}: within 1.64 std"] = None if share is None else f"{share:.0%}"
     return told
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from jaxtyping import Float
 
+from sureflow.errors import SureflowError
 from sureflow.explore.answers import has_closed_form
 from sureflow.explore.packing import Coded
 from sureflow.explore.program import Program
@@ -22,7 +23,9 @@ MORE_BITS_AT_MOST = (-8.0, 12.0)
 LEAST_RANGE, WIDENED = 1e-5, 0.02
 LEAST_BAR = 0.01  # of the largest one of a field: smaller bars may be off by shares of this
 CHECKED, CHECKED_AT_ONCE = 20, 5  # conditions at which the page is compared with the model
+LARGEST = 1e36  # of single precision, with room for bands of several bars
 WEIGHED = 8  # conditions for every run, which tell how large weights are
+DRAWN_AT_MOST = 20  # times as many conditions as are needed, where a model has no prediction at many of them
 
 Progress = Callable[[float, str], None]  # the share of the work that is done, and what comes next
 
@@ -43,6 +46,7 @@ def kept_rows(
     conditions, rows = checked_conditions(surrogate, ranges, CHECKED), {}
     progress(0.1, "comparing with the model")
     wanted = [ModelAnswer.of(surrogate, some, used) for some in np.split(conditions, CHECKED // CHECKED_AT_ONCE)]
+    _require_single_precision(surrogate.names, wanted)
     read, off = program, Loss(np.inf, np.inf)
     more_bits, bits_before = MORE_BITS if closed else 0.0, np.inf
     for tried in range(TRIES if closed else 1):
@@ -106,6 +110,16 @@ class ModelAnswer(NamedTuple):
         return cls(mean, std)
 
 
+def _require_single_precision(names: Sequence[str], answers: Sequence[ModelAnswer]) -> None:
+    """A page has fields in single precision."""
+    sizes = [np.abs(array).max(axis=(0, 2)) for one in answers for array in one if array is not None]
+    for name, size in zip(names, np.max(sizes, axis=0), strict=True):
+        if size > LARGEST:
+            raise SureflowError(
+                f"{name} reaches {size:.3g}, and a page shows numbers up to {LARGEST:g}: train a model of it in a larger unit"
+            )
+
+
 def loss(program: Program, conditions: Float[np.ndarray, "case parameter"], wanted: Sequence[ModelAnswer]) -> Loss:
     """Measured at conditions, a few at a time."""
     mean_off = bars_off = 0.0
@@ -133,11 +147,23 @@ def checked_conditions(surrogate: Surrogate, ranges: Ranges, count: int) -> Floa
     domain = surrogate.domain
     low, high = domain.seen(np.array(ranges).T)
     inner = np.maximum(low, domain.seen(domain.lower)), np.minimum(high, domain.seen(domain.upper))
-    rng, half = np.random.default_rng(0), (count // 2, len(low))
-    drawn = np.concatenate([rng.uniform(*inner, half), rng.uniform(low, high, half)])
+    rng = np.random.default_rng(0)
+    return np.concatenate([_possible(surrogate, rng, ends, count // 2) for ends in (inner, (low, high))])
+
+
+def _possible(
+    surrogate: Surrogate, rng: np.random.Generator, ends: tuple[np.ndarray, np.ndarray], count: int
+) -> Float[np.ndarray, "case parameter"]:
+    """Conditions at which the model has a prediction, so many of them; runs again and again where hardly any others are found."""
+    domain, found = surrogate.trusted_domain, []
     logarithmic = [name in domain.logarithmic for name in domain.names]
-    drawn[:, logarithmic] = np.exp(drawn[:, logarithmic])
-    return drawn
+    for _ in range(DRAWN_AT_MOST):
+        drawn = rng.uniform(*ends, (count, len(domain.names)))
+        drawn[:, logarithmic] = np.exp(drawn[:, logarithmic])
+        found += [one for one in drawn if not domain.impossible(one)]
+        if len(found) >= count:
+            return np.array(found[:count])
+    return np.resize([*found, *domain.parameters], (count, len(domain.names)))
 
 
 def _most(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
+from sureflow.data.wall_layer import ALONG
 from sureflow.errors import SureflowError
 from sureflow.explore.bar_forms import calibrated_bars, quantity_bars_of
 from sureflow.explore.closed_forms import FORMS, Form, interpolant_of
@@ -44,6 +45,9 @@ def program_of(surrogate: Surrogate, ranges: Ranges, progress: Callable[[float],
             assert shape is not None
             program.name(body=moved.times(_body(surrogate.space.moving, shape)))
     inputs, units = _inputs(surrogate, parameters, places)
+    if surrogate.predictor.layer is not None and places is not None:
+        assert shape is not None
+        program.name(folded=places.lines(shape).pick(1 + shape[0] + len(ALONG)))
     form, novelty = _normalized(surrogate, inputs, ranges, progress)
     mean, size = _physical(surrogate, form.mean, units)
     program.name(mean=_limited(surrogate, mean, parameters), novelty=novelty)

@@ -129,7 +129,17 @@ def _parameters(surrogate: Surrogate) -> list[dict[str, Any]]:
             | {"logarithmic": parameter.scale == "log", "low": low, "high": high, "start": start}
             | ends
         )
-    return found
+    return _possible_start(surrogate, found)
+
+
+def _possible_start(surrogate: Surrogate, parameters: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A page opens at the middle of the runs, or at the run nearest to it where the model has no prediction there."""
+    domain, middle = surrogate.trusted_domain, np.array([one["start"] for one in parameters])
+    if domain.impossible(middle):
+        away = (domain.seen(domain.parameters) - domain.seen(middle)) / domain.width
+        nearest = domain.parameters[np.linalg.norm(away, axis=1).argmin()]
+        return [one | {"start": float(value)} for one, value in zip(parameters, nearest, strict=True)]
+    return parameters
 
 
 def _moving(parameter: Parameter, low: float, high: float) -> tuple[float, Callable[[float, float], float]]:

@@ -12,7 +12,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.ndimage import maximum_filter
 from scipy.spatial.distance import cdist
 
-from sureflow.data.wall_layer import places_along
+from sureflow.data.wall_layer import are_normal, places_along
 from sureflow.models.body_frame import body_nodes, stations_of_lines
 from sureflow.models.kernels import KERNELS, System
 from sureflow.models.shock_frame import at_places, frame_nodes, places_of_rows
@@ -183,7 +183,9 @@ def _lines(nodes: Float[np.ndarray, "case 2 node"], shape: list[int], **constant
     length = np.linalg.norm(outer - wall, axis=1)
     share = np.linalg.norm(centers - wall[:, :, None], axis=1) / length[:, None]
     along = [places_along(one.T) for one in grid[:, :, 0]]
-    return np.column_stack([1.0 / np.mean(1.0 / length, axis=1), share.mean(axis=2), along])
+    levels = np.pad(share.mean(axis=2), ((0, 0), (1, 1)), constant_values=((0, 0), (0.0, 1.0)))
+    folded = [not are_normal(*pair) for pair in zip(np.moveaxis(grid, 1, -1), levels, strict=True)]
+    return np.column_stack([1.0 / np.mean(1.0 / length, axis=1), share.mean(axis=2), along, folded])
 
 
 def _read(x: Small, at: Small, values: np.ndarray) -> Small:

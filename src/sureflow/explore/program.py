@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sureflow.data.wall_layer import ALONG, LANDMARKS, LEAST_TURN
+from sureflow.data.wall_layer import ALONG, LANDMARKS, LEAST_TURN, MOST_OBLIQUE
 from sureflow.data.wall_layer import FREE as WALL_FREE
 from sureflow.explore.operations import OPERATIONS, Small, of_one_kind
 from sureflow.explore.packing import Coded, Keeping, Kind, Rows, coded
@@ -320,9 +320,10 @@ class Value:
 
     def lines(self, shape: Sequence[int]) -> "Value":
         """Of nodes, a field over the axes: the harmonic mean of the lengths of lines from the wall of a block, where the cells
-        lie along them in shares, on average over the lines, and the lines at places along the wall (`data.wall_layer.lines_of`).
+        lie along them in shares, on average over the lines, and the lines at places along the wall (`data.wall_layer.lines_of`);
+        and 1 where they fold or are not normal to it.
         """
-        settings = {"along": ALONG, "least_turn": LEAST_TURN, "free": WALL_FREE}
+        settings = {"along": ALONG, "least_turn": LEAST_TURN, "free": WALL_FREE, "most_oblique": MOST_OBLIQUE}
         return self.program.add("lines", self, shape=[int(n) for n in shape], **settings)
 
     def read(self, at: "Value", values: Float[np.ndarray, " entry"]) -> "Value":

@@ -14,6 +14,7 @@ from sureflow.data.schema import Status
 from sureflow.data.store import open_store
 from sureflow.physics.validity import LIMITS
 from sureflow.report.figures import draw_campaign, parameter_label
+from sureflow.wording import with_unit
 
 STEPS = "steps"  # the number of a run that tells how long it took
 
@@ -136,9 +137,9 @@ def overview_text(facts: Mapping[str, Any]) -> dict[str, str]:
     rows = {
         "runs": ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in status.items() if count),
         "parameters": "; ".join(f"{name} {_span(values)}" for name, values in facts["parameters"].items()),
-        "fields": ", ".join(f"{name} ({unit})" if unit else name for name, unit in facts["fields"].items()),
+        "fields": ", ".join(with_unit(name, unit) for name, unit in facts["fields"].items()),
         "mesh": _mesh_text(mesh),
-        "numbers": ", ".join(facts["numbers"]),
+        "numbers": ", ".join(with_unit(name, values["unit"]) for name, values in facts["numbers"].items()),
         **{"fitted to" if name == "mesh" else name: _words(value) for name, value in facts["made_by"].items()},
         "versions": _words(facts["versions"]),
         "checksum": facts["checksum"],
@@ -165,17 +166,22 @@ def remarks(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         )
     for name, limit in facts["validity"].items():
         if limit["outside"]:
-            lower = "lowest" in limit
-            reach = f"down to {limit['lowest']:.3g}" if lower else f"up to {limit['highest']:.3g}"
+            lower, unit = "lowest" in limit, _after(facts["numbers"].get(name, {}).get("unit", ""))
+            reach = f"{'down' if lower else 'up'} to {limit['lowest' if lower else 'highest']:.3g}{unit}"
             quantity = LIMITS[name].quantity.partition("{")[0].strip() or name.replace("_", " ")
-            runs = f"{limit['outside']} runs with {quantity} {'under' if lower else 'over'} {limit['limit']:g}"
+            runs = f"{limit['outside']} runs with {quantity} {'under' if lower else 'over'} {limit['limit']:g}{unit}"
             found.append(("outside the model", f"{runs} ({reach}): {limit['meaning']}"))
     return found
 
 
+def _after(unit: str) -> str:
+    """' K', which follows a value, and nothing where there is no unit."""
+    return f" {unit}" if unit not in ("", "1") else ""
+
+
 def _span(values: Mapping[str, Any]) -> str:
     """'10..30 km (21 values)'."""
-    unit = f" {values['unit']}" if values["unit"] not in ("", "1") else ""
+    unit = _after(values["unit"])
     if values["values"] <= 1:
         return f"{values['lowest']:g}{unit}" if "lowest" in values else "without values"
     logarithmic = ", logarithmic" if values["scale"] == "log" else ""

@@ -7,15 +7,11 @@ from sureflow.evaluate.results import Row
 from sureflow.report.findings import INSIDE, MEAN, OUTSIDE, Findings, region_name
 from sureflow.report.reproductions import TableMaker
 from sureflow.report.tabular import Measured, Table
-from sureflow.wording import with_unit, words_of
+from sureflow.wording import BARS, with_unit, words_of
 
-UQ_NAMES = {
-    "deterministic": "none",
-    "mve": "MVE",
-    "evidential-epistemic": "epistemic",
-    "gp": "GP",
-    "loo": "leave-one-out",
-}
+UQ_NAMES = {**BARS, "evidential-epistemic": "epistemic", "gp": "GP"}  # short ones, for narrow columns
+# Unlike `evaluate`, a study does not count the intervals that predictions promise, which networks have none of.
+WITHIN = {"coverage50": "within 0.67 std", "coverage90": "within 1.64 std", "coverage95": "within 1.96 std"}
 SCALING_NAMES = {"freestream": "free stream", "log-density": "log density"}
 PHYSICAL_NAMES = ("physical", "xr")  # what version 1 of the results called them comes second
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -150,20 +146,20 @@ def coverage_table(findings: Findings) -> Table:
                 row = findings.row(label, domain, region=region)
                 if row is None or row.get("coverage90") is None:
                     continue
-                shares = (Measured(row.get(key), unit="%") for key in ("coverage50", "coverage90", "coverage95"))
+                shares = (Measured(row.get(key), unit="%") for key in WITHIN)
                 scores = (Measured(row.get(key)) for key in ("miscalibration", "mean_std", "mae", "z_rms", "crps"))
                 place = (findings.domain_name(domain), region_name(region))
                 rows.append((findings.name(label), *place, *shares, *scores))
     caption = (
-        "Share of points inside central 50, 90 and 95 % intervals (mean over runs), miscalibration area, mean standard "
-        "deviation beside the mean absolute error, root mean square of error/std (z-RMS; 1 is right, over 1 the bars are "
-        "too narrow) and continuous ranked probability score (CRPS; lower is better), averaged over the variables, in "
-        "normalized space."
+        "Share of points within 0.67, 1.64 and 1.96 standard deviations, which hold 50, 90 and 95 % of a Gaussian (of a "
+        "mixture, between its quantiles; mean over runs), miscalibration area, mean standard deviation beside the mean "
+        "absolute error, root mean square of error/std (z-RMS; 1 is right, over 1 the bars are too narrow) and "
+        "continuous ranked probability score (CRPS; lower is better), averaged over the variables, in normalized space."
     )
     if "disturbed" in findings.regions:
         caption += " The disturbed flow has a pressure over 1.01 times that of the free stream."
     header = (
-        "model", "domain", "region", "in 50 %", "in 90 %", "in 95 %", "miscalibration", "mean std", "MAE", "z-RMS", "CRPS",
+        "model", "domain", "region", *WITHIN.values(), "miscalibration", "mean std", "MAE", "z-RMS", "CRPS",
     )  # fmt: skip
     return Table("coverage", caption, header, tuple(rows))
 
@@ -190,10 +186,11 @@ def region_table(findings: Findings) -> Table | None:
                 )
             )
     caption = (
-        "Mean absolute error, mean standard deviation and share of points inside 90 % intervals by region of the flow, "
-        f"{findings.domain_name(domain)} test runs, averaged over the variables and for {first} alone, in normalized space."
+        "Mean absolute error, mean standard deviation and share of points within 1.64 standard deviations by region of the "
+        f"flow, {findings.domain_name(domain)} test runs, averaged over the variables and for {first} alone, in normalized "
+        "space."
     )
-    header = ("model", "region", "MAE", "mean std", "in 90 %", f"MAE of {first}", f"mean std of {first}")
+    header = ("model", "region", "MAE", "mean std", WITHIN["coverage90"], f"MAE of {first}", f"mean std of {first}")
     return Table("regions", caption, header, tuple(rows))
 
 
@@ -211,10 +208,10 @@ def quantity_table(findings: Findings) -> Table | None:
                     rows.append((*about, *(_quantity(cell) for cell in cells)))
     caption = (
         "Mean relative error of quantities in percent, and, of calibrated models, the share of test runs whose value lies "
-        "inside the 90 % interval. Values are read off predicted and computed fields in the same way."
+        "within 1.64 standard deviations. Values are read off predicted and computed fields in the same way."
     )
     titles = (words_of(name) for name in names)
-    return Table("quantities", caption, ("model", "runs", "domain", *titles), tuple(rows), "in 90 %")
+    return Table("quantities", caption, ("model", "runs", "domain", *titles), tuple(rows), WITHIN["coverage90"])
 
 
 def _quantity(row: Row | None) -> Measured:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 from fastapi import HTTPException
@@ -17,13 +18,19 @@ from sureflow.serve.served_model import Limits, ServedModel
 from sureflow.surrogate.labelled import worth
 from sureflow.surrogate.model import Surrogate
 
-Numbers = float | list[float]
+# The first wrong value ends a list: to tell of all those of a large body would hold other requests up for seconds.
+Row = Annotated[list[float], Field(fail_fast=True)]
+Rows = Annotated[list[Row], Field(fail_fast=True)]
+Numbers = float | Row
+Names = Annotated[list[str], Field(min_length=1, fail_fast=True)]
+# Numbers as text and the like are mistakes of the client.
+STRICT = ConfigDict(extra="forbid", strict=True)
 
 
 class VerdictRequest(BaseModel):
     """Conditions by the names of the parameters, each a number or a list of numbers."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = STRICT
     model: str | None = None
     parameters: dict[str, Numbers]
 
@@ -31,11 +38,11 @@ class VerdictRequest(BaseModel):
 class PredictRequest(BaseModel):
     """Conditions by the names of the parameters, each a number or a list of numbers."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = STRICT
     model: str | None = None
     parameters: dict[str, Numbers]
-    points: list[list[float]] | None = Field(default=None, description="Points to predict at instead of the mesh.")
-    fields: list[str] | None = Field(default=None, min_length=1, description="Fields to answer with; by default all.")
+    points: Rows | None = Field(default=None, description="Points to predict at instead of the mesh.")
+    fields: Names | None = Field(default=None, description="Fields to answer with; by default all.")
     extrapolate: bool = Field(default=False, description="Also answer where the error bars are not known to hold.")
 
 
@@ -87,8 +94,7 @@ class Service:
         asked = len(given.outputs) if given.outputs else len(surrogate.names) * len(protocol.SUFFIXES)
         text = not protocol.all_binary(given)
         size = self.refuse_size(len(conditions), surrogate.space.n_points, asked, text=text)
-        extrapolate = given.parameters.get("extrapolate", False) is True
-        results = await served.results(conditions, extrapolate=extrapolate)
+        results = await served.results(conditions, extrapolate=given.parameters.extrapolate)
         make = partial(protocol.response, served, given, results, worth(surrogate))
         body, headers = await served.aside(make) if size > AT_ONCE["json" if text else "binary"] else make()
         return Response(body, headers=headers)

@@ -1,8 +1,10 @@
 """Runs the service on this machine: loads the models, takes the port, and stops gracefully."""
 
 import contextlib
+import errno
 import gc
 import logging
+import re
 import socket
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,6 +22,7 @@ from sureflow.surrogate.artifact import load
 from sureflow.surrogate.model import Surrogate
 
 SHORTEST_TOKEN = 16
+UNFIT = re.compile(r"[^ -~]|^ | \Z")  # what the header of a request cannot hold, or loses
 # Seconds after which a thread that computes lets the others run: by default 5 ms, which the thread that answers would wait for
 # several times a request.
 SHORT = 2e-4
@@ -40,6 +43,12 @@ def require_token(token: str | None, host: str) -> None:
     """Refuse a token that can be guessed, and other machines without one."""
     if token is not None and len(token) < SHORTEST_TOKEN:
         raise SureflowError(f"the token has {len(token)} characters: give at least {SHORTEST_TOKEN}, drawn at random")
+    unfit = None if token is None else UNFIT.search(token)
+    if unfit is not None:
+        raise SureflowError(
+            f"the token has the character {unfit[0]!r} where no header can hold it: draw the token from the letters, digits and "
+            "signs of ASCII, without a space or line break at its ends"
+        )
     if token is None and host not in LOOPBACK:
         raise SureflowError(
             f"host={host} lets other machines ask this service: give it a token with SUREFLOW_TOKEN or --token, or bind it to "
@@ -55,10 +64,18 @@ def listening(host: str, port: int) -> socket.socket:
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         taken.bind((host, port))
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         taken.close()
-        raise SureflowError(f"port {port} of {host} cannot be used ({error.strerror}): choose another port") from None
+        raise SureflowError(_unusable(host, port, error)) from None
     return taken
+
+
+def _unusable(host: str, port: int, error: OSError | UnicodeError) -> str:
+    if isinstance(error, UnicodeError):
+        return f"host={host!r} is no name of a machine: choose another host, such as 127.0.0.1"
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return f"host={host!r} cannot be used ({error.strerror}): choose another host, such as 127.0.0.1"
+    return f"port {port} of {host} cannot be used ({error.strerror}): choose another port"
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from sureflow.errors import Refused, SureflowError
 from sureflow.serve.formats import MEDIA, json_body
 from sureflow.serve.gathering import Overloaded
 from sureflow.serve.guard import LOG
+from sureflow.serve.request_errors import sentence
 
 STRANGERS = {415: "A page from elsewhere must send JSON", 421: "The request is for another host"}
 
@@ -64,7 +65,8 @@ def answer_mistakes(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        return _error(422, sentence(error.errors()))
+        # A place begins with the part of the request, such as "query", which a client does not write.
+        return _error(422, sentence([{**one, "loc": one["loc"][1:]} for one in error.errors()]))
 
     @app.exception_handler(Exception)
     async def failed(request: Request, error: Exception) -> Response:
@@ -76,9 +78,3 @@ def _allowed(app: FastAPI, request: Request) -> str:
     """The methods of a path, which may have a route for each."""
     routes = [route for route in app.routes if route.matches(request.scope)[0] is not Match.NONE]
     return ", ".join(sorted({method for route in routes for method in getattr(route, "methods", None) or ()}))
-
-
-def sentence(errors: Any) -> str:
-    first = errors[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return f"{where or 'the body'}: {first['msg']}"[:300]

@@ -1,6 +1,7 @@
 """HTTP for clients that finish what they begin: uvicorn alone waits forever for the rest of a header."""
 
 import asyncio
+import json
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -32,6 +33,15 @@ class PromptRequests(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._stop_watching()
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP, answered as every other mistake is: in JSON."""
+        words = "this is no valid HTTP/1.1: check the first line, Content-Length and the size of the headers"
+        kind = [("content-type", "application/json"), ("connection", "close")]
+        body = h11.Data(data=json.dumps({"error": words}).encode())
+        for event in (h11.Response(status_code=400, headers=kind), body, h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def _watch(self) -> None:
         answered = self.cycle is not None and self.cycle.response_complete

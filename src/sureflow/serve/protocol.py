@@ -5,7 +5,7 @@ JSON ends. https://github.com/kserve/open-inference-protocol
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sureflow.errors import SureflowError
 from sureflow.serve.formats import large_json_body
 from sureflow.serve.gathering import Result
+from sureflow.serve.request_errors import quoted, shown
 from sureflow.serve.served_model import ServedModel
 
 DATATYPES = {
@@ -27,33 +28,59 @@ LENGTH = "inference-header-content-length"
 SUFFIXES = ("", "_std", "_interval90", "_band90")
 
 
+# What the protocol adds, or clients do, is ignored; numbers as text and the like are mistakes.
+STRICT = ConfigDict(extra="ignore", strict=True)
+
+
+class TensorParameters(BaseModel):
+    """How an input is sent."""
+
+    model_config = STRICT
+    binary_data_size: int | None = Field(default=None, ge=0, description="Bytes after the JSON, in place of data.")
+
+
 class Tensor(BaseModel):
     """An input."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = STRICT
     name: str
-    shape: list[int] = Field(max_length=4)
+    shape: list[int] = Field(max_length=4, fail_fast=True)
     datatype: Literal["FP32", "FP64", "INT32", "INT64", "INT16"]
     data: list[Any] | None = None
-    parameters: dict[str, Any] = Field(default_factory=dict)
+    parameters: TensorParameters = TensorParameters()
+
+
+class OutputParameters(BaseModel):
+    """How an output is sent."""
+
+    model_config = STRICT
+    binary_data: bool | None = Field(default=None, description="Whether it comes as bytes after the JSON.")
 
 
 class WantedOutput(BaseModel):
     """An output that is asked for."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = STRICT
     name: str
-    parameters: dict[str, Any] = Field(default_factory=dict)
+    parameters: OutputParameters = OutputParameters()
+
+
+class InferParameters(BaseModel):
+    """What holds for all conditions and outputs."""
+
+    model_config = STRICT
+    extrapolate: bool = Field(default=False, description="Also answer where the error bars are not known to hold.")
+    binary_data_output: bool = Field(default=False, description="Whether outputs come as bytes after the JSON.")
 
 
 class InferRequest(BaseModel):
     """A request of predictions; the parameter `extrapolate` allows those that would be refused."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = STRICT
     id: str = ""
-    inputs: list[Tensor] = Field(min_length=1, max_length=1000)
-    outputs: list[WantedOutput] | None = None
-    parameters: dict[str, Any] = Field(default_factory=dict)
+    inputs: list[Tensor] = Field(min_length=1, max_length=1000, fail_fast=True)
+    outputs: Annotated[list[WantedOutput], Field(fail_fast=True)] | None = None
+    parameters: InferParameters = InferParameters()
 
 
 def conditions_of(served: ServedModel, request: InferRequest, rest: bytes) -> np.ndarray:
@@ -68,39 +95,52 @@ def _tensors(inputs: Sequence[Tensor], rest: bytes) -> list[tuple[Tensor, np.nda
     """Values of every input, from the JSON or from the bytes after it, in order."""
     found, place = [], 0
     for tensor in inputs:
-        size = tensor.parameters.get("binary_data_size")
+        size = tensor.parameters.binary_data_size
         if size is None:
-            try:
-                values = np.asarray(tensor.data, float).ravel()
-            except (TypeError, ValueError):
-                raise SureflowError(f"the data of the input {tensor.name!r} must be numbers") from None
+            values = _numbers(tensor)
         else:
-            if (
-                not isinstance(size, int)
-                or size < 0
-                or place + size > len(rest)
-                or size % DATATYPES[tensor.datatype].itemsize
-            ):
-                raise SureflowError(f"the binary data of the input {tensor.name!r} does not fit the body")
+            if place + size > len(rest) or size % DATATYPES[tensor.datatype].itemsize:
+                raise SureflowError(
+                    f"the input {quoted(tensor.name)} has binary_data_size={size}, which must be a multiple of the "
+                    f"{DATATYPES[tensor.datatype].itemsize} bytes of {tensor.datatype} and lie within the body"
+                )
             values = np.frombuffer(rest[place : place + size], DATATYPES[tensor.datatype]).astype(float)
             place += size
         count = 1
         for length in tensor.shape:
             count = count * length if 0 <= length <= 10**9 and count <= 10**9 else -1
         if count != values.size:
-            raise SureflowError(f"the input {tensor.name!r} has {values.size} values, which is not its shape")
+            raise SureflowError(f"the input {quoted(tensor.name)} has {values.size} values, which is not its shape")
         found.append((tensor, values))
     return found
 
 
+def _numbers(tensor: Tensor) -> np.ndarray:
+    """The values of an input in JSON, which may be nested as its shape is; numpy alone would take text and booleans too."""
+    given = np.asarray(tensor.data, object).ravel().tolist()
+    wrong = [value for value in given if type(value) not in (int, float)]
+    if wrong:
+        raise SureflowError(f"the input {quoted(tensor.name)} has the value {shown(wrong[0])}, which is not a number")
+    values, kind = np.array(given, float), DATATYPES[tensor.datatype]
+    if kind.kind == "i":
+        range_ = np.iinfo(kind)
+        unfit = values[(values % 1 != 0) | (values < range_.min) | (values > range_.max)]
+        if len(unfit):
+            raise SureflowError(
+                f"the input {quoted(tensor.name)} has the value {unfit[0]:g}, which is no {tensor.datatype}: give FP64"
+            )
+    return values
+
+
 def all_binary(request: InferRequest) -> bool:
     """Whether no tensor of the answer is text."""
-    everything = bool(request.parameters.get("binary_data_output", False))
+    everything = request.parameters.binary_data_output
     return all(_is_binary(one, everything) for one in request.outputs) if request.outputs else everything
 
 
 def _is_binary(output: WantedOutput, everything: bool) -> bool:
-    return bool(output.parameters.get("binary_data", everything))
+    told = output.parameters.binary_data
+    return everything if told is None else told
 
 
 def response(
@@ -112,7 +152,7 @@ def response(
     unknown = next((name for name in asked if name not in available), None)
     if unknown is not None:
         raise SureflowError(f"output {unknown[:100]!r} is not one of {', '.join(available)}")
-    everything = bool(request.parameters.get("binary_data_output", False))
+    everything = request.parameters.binary_data_output
     binary = {one.name: _is_binary(one, everything) for one in request.outputs or ()}
     tensors: list[dict[str, Any]] = []
     parts: list[bytes] = []

@@ -1,9 +1,10 @@
 """A trained model behind the service: what it is asked for, evaluated in batches."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from sureflow.errors import SureflowError
 from sureflow.runtime import one_blas_thread
 from sureflow.serve.gathering import Gathering, Result
 from sureflow.serve.proposing import Proposing
+from sureflow.serve.request_errors import LONGEST, quoted
 from sureflow.surrogate.labelled import prediction_arrays, quantity_columns, quantity_names, worth
 from sureflow.surrogate.model import Answer, Surrogate, located, refusal
 from sureflow.uq.domain import Trust, Verdict
@@ -51,6 +53,7 @@ class ServedModel:
 
     def conditions(self, parameters: Mapping[str, Any], most: int | None = None) -> np.ndarray:
         """Conditions by name, or a sentence about what is wrong with them."""
+        self._require_known(parameters)
         conditions = self.surrogate.conditions(parameters)
         allowed = most or self.limits.conditions
         if len(conditions) > allowed:
@@ -60,6 +63,15 @@ class ServedModel:
         if conditions.size and np.abs(conditions).max() > 1e30:
             raise SureflowError("conditions must be numbers of ordinary size")
         return conditions
+
+    def _require_known(self, given: Iterable[str]) -> None:
+        """Refuse a name that is none of the model's; one alone is told, since there may be thousands."""
+        names = self.surrogate.parameter_names
+        unknown = next((name for name in given if name not in names), None)
+        if unknown is not None:
+            nearest = get_close_matches(unknown[:LONGEST].lower(), names, 1)
+            hint = f"; did you mean {nearest[0]}?" if nearest else ""
+            raise SureflowError(f"{quoted(unknown)} is not a parameter: this model takes {', '.join(names)}{hint}")
 
     async def results(self, conditions: np.ndarray, *, extrapolate: bool) -> list[Result]:
         """The prediction of every condition; refused where that is not to be trusted, unless an extrapolation is asked for."""

@@ -8,7 +8,6 @@ from typing import Any
 from fastapi import FastAPI, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 
-from sureflow.errors import SureflowError
 from sureflow.explore.explorer import served_explorer
 from sureflow.serve import protocol
 from sureflow.serve.answering import Numbers, PredictRequest, Service, VerdictRequest
@@ -16,6 +15,7 @@ from sureflow.serve.formats import MEDIA, chosen, json_body
 from sureflow.serve.front_pages import docs_page, index_page
 from sureflow.serve.guard import Guard
 from sureflow.serve.mistakes import answer_mistakes, described_mistakes
+from sureflow.serve.queries import number, query_of, require_query
 from sureflow.serve.request_bodies import body_schema, parsed
 from sureflow.serve.served_model import MOST_VERDICTS, Limits
 from sureflow.surrogate.model import Surrogate
@@ -124,10 +124,8 @@ def _add_plain(app: FastAPI, service: Service) -> None:
         extrapolate: bool = False,
     ) -> Response:
         """A prediction at one condition, its parameters by name; as JSON, binary float32 numbers, netCDF or VTK."""
-        given = {name: text for name, text in request.query_params.items() if name not in RESERVED}
-        if len(request.query_params.multi_items()) != len(request.query_params):
-            raise SureflowError("a parameter is given twice: give it once")
-        values: dict[str, Numbers] = {name: _number(name, text) for name, text in given.items()}
+        given = {name: text for name, text in query_of(request).items() if name not in RESERVED}
+        values: dict[str, Numbers] = {name: number(name, text) for name, text in given.items()}
         names = None if fields is None else fields.split(",")
         asked = PredictRequest(model=model, parameters=values, fields=names, extrapolate=extrapolate)
         return await service.predict(asked, chosen(format, request.headers.get("accept", "")))
@@ -135,6 +133,7 @@ def _add_plain(app: FastAPI, service: Service) -> None:
     @app.post("/v1/predict", tags=["plain"], openapi_extra=body_schema(PredictRequest))
     async def predict_many(request: Request, format: str | None = None) -> Response:
         """Predictions at several conditions, or at points."""
+        require_query(request, "format")
         given, _ = await parsed(request, PredictRequest)
         return await service.predict(given, chosen(format, request.headers.get("accept", "")))
 
@@ -146,6 +145,7 @@ def _add_plain(app: FastAPI, service: Service) -> None:
     @app.post("/v1/verdicts", tags=["plain"], openapi_extra=body_schema(VerdictRequest))
     async def verdicts(request: Request) -> Response:
         """Whether predictions at conditions can be trusted, without the predictions."""
+        require_query(request)
         given, _ = await parsed(request, VerdictRequest)
         served = service.model(given.model)
         conditions = served.conditions(given.parameters, most=MOST_VERDICTS)
@@ -154,8 +154,9 @@ def _add_plain(app: FastAPI, service: Service) -> None:
         return Response(json_body(answer), media_type=MEDIA["json"])
 
     @app.get("/v1/proposals", tags=["plain"])
-    async def proposals(count: int = Query(5, ge=1, le=50), model: str | None = None) -> Response:
+    async def proposals(request: Request, count: int = Query(5, ge=1, le=50), model: str | None = None) -> Response:
         """The conditions of the runs that would teach the model most."""
+        require_query(request, "count", "model")
         served = service.model(model)
         told = {"model": served.name, **await served.proposals.first(count)}
         return Response(json_body(told), media_type=MEDIA["json"])
@@ -190,10 +191,3 @@ def _described_parameters(service: Service) -> dict[str, str]:
         name: f"A parameter of the model {' and of '.join(models)}, which needs all of its own."
         for name, models in takers.items()
     }
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise SureflowError(f"{name[:100]}={text[:100]!r} is not a number") from None

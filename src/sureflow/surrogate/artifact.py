@@ -39,7 +39,7 @@ from sureflow.surrogate.model_folder import CHECKPOINT, alone_in, settle, stage
 from sureflow.surrogate.numbers import RunNumbers
 from sureflow.surrogate.observe import ALONG_BODY, QUANTITIES, known_quantities
 from sureflow.surrogate.predictor import Predictor
-from sureflow.surrogate.space import Space
+from sureflow.surrogate.space import Space, require_moving
 from sureflow.tensorfile import map_tensors, write_tensors
 from sureflow.uq.bars import Calibration, CalibrationFacts, Calibrations, ErrorBars
 from sureflow.uq.hull import HullCalibration, HullFacts
@@ -145,7 +145,7 @@ def _load(folder: Path, content: dict[str, Any]) -> Surrogate:
             data_checksum=manifest.data_checksum,
             calibration=_load_bars(manifest, folder),
             mesh_error=_load_mesh_error(manifest.mesh_error, folder),
-            numbers=_numbers(manifest, groups),
+            numbers=_numbers(manifest, groups, len(parameters)),
             comparison=manifest.comparison,
             stored=StoredFile(path, manifest.weights.checksum),
         )
@@ -153,12 +153,12 @@ def _load(folder: Path, content: dict[str, Any]) -> Surrogate:
         raise SureflowError(f"{path} is damaged: it lacks {error.args[0]!r}") from None
 
 
-def _numbers(manifest: Manifest, groups: Mapping[str, Mapping[str, np.ndarray]]) -> RunNumbers | None:
+def _numbers(manifest: Manifest, groups: Mapping[str, Mapping[str, np.ndarray]], n_runs: int) -> RunNumbers | None:
     if not manifest.numbers:
         return None
-    found, bars = RunNumbers.restore(manifest.numbers, groups["numbers"]), manifest.number_bars
+    found, bars = RunNumbers.restore(manifest.numbers, groups["numbers"], n_runs), manifest.number_bars
     if manifest.number_others:
-        found = found.with_others(manifest.number_others, groups["number_others"])
+        found = found.with_others(manifest.number_others, groups["number_others"], n_runs)
     if bars is None:
         return found
     arrays = groups["number_bars"]
@@ -181,10 +181,11 @@ def grouped(tensors: Mapping[str, np.ndarray], source: Path) -> dict[str, dict[s
 
 def _space(manifest: Manifest, arrays: Mapping[str, np.ndarray], folder: Path) -> Space:
     header, mesh = manifest.header, manifest.mesh
+    require_moving(arrays, len(header.parameters), len(header.axes))
     try:
-        return Space.restore(header.axes, mesh.shape, header.location, mesh.points, arrays)
+        return Space.restore(header.axes, mesh.shape, header.location, mesh.points, arrays, header.parameter_names)
     except SureflowError as error:
-        raise SureflowError(f"the mesh of {folder} is damaged: {error}") from None
+        raise SureflowError(f"the mesh of {folder} is damaged: {error}; train the model again") from None
 
 
 def _predictor(manifest: Manifest, space: Space, arrays: Mapping[str, np.ndarray]) -> Predictor:
@@ -281,7 +282,7 @@ def _count_quantities(header: Header, arrays: Mapping[str, np.ndarray]) -> int:
     """How many quantities a calibration may be of: all that the runs offer, or fewer in models of earlier versions."""
     if header.quantities:
         return len(header.quantities)
-    stored = len(arrays["scale"]) if "scale" in arrays else 0
+    stored = np.atleast_1d(arrays["scale"]).shape[0] if "scale" in arrays else 0
     return min(max(stored, len(QUANTITIES)), len(known_quantities(header)))
 
 

@@ -15,6 +15,7 @@ from sureflow.surrogate.model import Answer, Conditions, Surrogate
 from sureflow.surrogate.observe import ALONG_BODY, ALONG_BODY_NAMES, Observer
 from sureflow.surrogate.promised import half_width
 from sureflow.uq.domain import Place
+from sureflow.wording import bars_words
 
 if TYPE_CHECKING:
     import xarray
@@ -220,7 +221,7 @@ def facts(surrogate: Surrogate) -> dict[str, str]:
     ranges = zip(surrogate.header.parameters, domain.lower, domain.upper, strict=True)
     fields = (f"{item.name} ({item.unit})" if item.unit else item.name for item in surrogate.header.fields)
     facts = {
-        "model": f"{surrogate.model_name}, error bars: {surrogate.uq}",
+        "model": f"{surrogate.model_name}, error bars: {bars_words(surrogate.uq)}",
         "learned from": f"{len(domain.parameters)} runs, scaling {surrogate.spec.scaling}",
         "parameters": ", ".join(f"{p.name} {low:g}..{high:g} {p.unit}".rstrip(" 1") for p, low, high in ranges),
         "predicts": f"{', '.join(fields)} at {surrogate.space.n_points:,} points in {', '.join(surrogate.space.axes)}",

@@ -19,7 +19,7 @@ from sureflow.data.meshes import Points
 from sureflow.data.normalize import Standard
 from sureflow.data.resampling import RESAMPLING
 from sureflow.data.runs import Runs
-from sureflow.errors import Refused, SureflowError
+from sureflow.errors import Refused, SureflowError, Unanswerable
 from sureflow.models.contract import ModelSettings
 from sureflow.predictive import Predictive
 from sureflow.runtime import one_blas_thread
@@ -126,7 +126,7 @@ class Surrogate:
         runs = self.domain.parameters
         rounding = 2.0 * float(self.novelty(runs).max())
         usual = max(most_usual(self.predictor.left_out_novelty(runs)), rounding)
-        return replace(self.domain, novelty=self.novelty, usual=usual)
+        return replace(self.domain, novelty=self.novelty, usual=usual, impossible=self.predictor.impossible)
 
     @cached_property
     def trusted_domain(self) -> TrainingDomain:
@@ -154,7 +154,9 @@ class Surrogate:
         place = self.place(conditions, extrapolate=extrapolate)
         raw = found = self.raw_predictive(conditions)
         if self.calibration is not None:
-            found = self.calibration.fields.calibrated(raw, self._query(place))
+            with self._evaluated():
+                found = self.calibration.fields.calibrated(raw, self._query(place))
+            self._require_finite(found, conditions)
         if self.space.resampling is not None and found.parts:
             lost = np.broadcast_to(self.space.resampling.std, np.shape(found.mean))
             found = Predictive(found.mean, {**found.parts, RESAMPLING: lost})
@@ -175,13 +177,20 @@ class Surrogate:
         """
         with self._evaluated():
             found = self.predictor(conditions)
-        if not all(np.isfinite(values).all() for values in (found.mean, *found.parts.values())):
-            at = ", ".join(f"{name}={value:g}" for name, value in zip(self.parameter_names, conditions[0], strict=True))
+        self._require_finite(found, conditions)
+        return found
+
+    def _require_finite(self, found: Predictive, conditions: Conditions) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            arrays = (found.mean,) if found.std is None else (found.mean, found.std)
+        finite = np.all([np.isfinite(values).all(axis=(1, 2)) for values in arrays], axis=0)
+        if not finite.all():
+            first = conditions[np.flatnonzero(~finite)[0]]
+            at = ", ".join(f"{name}={value:g}" for name, value in zip(self.parameter_names, first, strict=True))
             raise SureflowError(
                 f"the {self.model_name} gives values that are not finite at {at}: choose a condition nearer to "
                 "the training runs, or train it again"
             )
-        return found
 
     def novelty(self, conditions: Conditions) -> Float[np.ndarray, " case"]:
         """How new conditions are to the model: 0 at its training runs, about 1 at one of them that it had not seen."""
@@ -442,6 +451,8 @@ class Surrogate:
 
 def refusal(verdict: Verdict) -> Refused:
     """What says why a condition is refused, and what to do."""
+    if verdict.final:
+        return Unanswerable(f"refused: {verdict.reason}. Compute runs there")
     return Refused(f"refused: {verdict.reason}. Compute runs there, or ask for an extrapolation")
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from jaxtyping import Float
 
 from sureflow.data.runs import Runs
-from sureflow.models.contract import varying
+from sureflow.errors import SureflowError
+from sureflow.models.contract import require_fitting, varying
 from sureflow.models.pod_gp import PodGP
 from sureflow.runtime import on_all_cores
 from sureflow.surrogate.declared_observer import DeclaredObserver
@@ -70,6 +71,7 @@ class RunNumbers:
         """Values and standard deviations at conditions, by name."""
         every = (*self.processes, *self.others)
         inputs = space.all_inputs(conditions, {one.facts.inputs for one in every})
+        _require_inputs(every, inputs)
         estimates = space.estimates({one.facts.name for one in every if one.facts.estimated}, conditions)
         answers = {
             id(one): told
@@ -111,18 +113,32 @@ class RunNumbers:
         return {f"{place}.{key}": array for place, arrays in pairs for key, array in arrays.items()}
 
     @classmethod
-    def restore(cls, facts: Sequence[NumberFacts], arrays: Mapping[str, np.ndarray]) -> Self:
+    def restore(cls, facts: Sequence[NumberFacts], arrays: Mapping[str, np.ndarray], n_runs: int) -> Self:
         """The processes from what `arrays` gave and a manifest says, without bars and other ways."""
-        return cls(tuple(NumberProcess(one, _process(one.name, arrays)) for one in facts))
+        return cls(tuple(NumberProcess(one, _process(one.name, arrays, n_runs)) for one in facts))
 
-    def with_others(self, facts: Sequence[NumberFacts], arrays: Mapping[str, np.ndarray]) -> Self:
+    def with_others(self, facts: Sequence[NumberFacts], arrays: Mapping[str, np.ndarray], n_runs: int) -> Self:
         """With the other ways, from what `other_arrays` gave and a manifest says."""
-        others = (NumberProcess(one, _process(str(place), arrays)) for place, one in enumerate(facts))
+        others = (NumberProcess(one, _process(str(place), arrays, n_runs)) for place, one in enumerate(facts))
         return replace(self, others=tuple(others))
 
 
-def _process(name: str, arrays: Mapping[str, np.ndarray]) -> PodGP:
+def _require_inputs(numbers: Sequence[NumberProcess], inputs: Mapping[InputKind, np.ndarray]) -> None:
+    """Refuse processes that were learned over other inputs than there are."""
+    for one in numbers:
+        found, wanted = len(one.process.varying), inputs[one.facts.inputs].shape[1]
+        if found != wanted:
+            raise SureflowError(
+                f"the model is damaged: {one.facts.name} was learned over {found} inputs, expected {wanted}; train it again"
+            )
+
+
+def _process(name: str, arrays: Mapping[str, np.ndarray], n_runs: int) -> PodGP:
+    """The process of a number of so many runs: one field of one point, with one mode."""
     own = {key.removeprefix(f"{name}."): values for key, values in arrays.items() if key.startswith(f"{name}.")}
+    varies = int(np.count_nonzero(own.get("varying", 0) > 0))
+    sizes = {"case": n_runs, "variable": 1, "point": 1, "mode": 1, "varying": varies, "hyperparameter": varies + 2}
+    require_fitting(PodGP, own, **sizes)
     return PodGP.from_arrays({key: np.array(values) for key, values in own.items()})
 
 

@@ -154,6 +154,10 @@ class Predictor:
         lines = self.space.lines(conditions)
         return np.column_stack([inputs, layer_columns(self.layer, self.scaling, self.normalizer, conditions, lines)])
 
+    def impossible(self, condition: Condition) -> str:
+        """Why there is no prediction at a condition, or nothing."""
+        return "" if self.layer is None else self.space.without_lines(condition)
+
     def _evaluate(self, conditions: Conditions, coordinates: np.ndarray) -> Predictive:
         return self.physical(self.fitted.predict(*self._normalized(conditions, coordinates)), conditions)
 

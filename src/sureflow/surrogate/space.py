@@ -26,8 +26,8 @@ from sureflow.data.normalize import Standard
 from sureflow.data.resampling import RESAMPLING, Resampling
 from sureflow.data.runs import Runs
 from sureflow.data.wall_layer import Lines, lines_of
-from sureflow.errors import SureflowError
-from sureflow.models.contract import Coordinates, View
+from sureflow.errors import SureflowError, Unanswerable
+from sureflow.models.contract import Coordinates, View, require_enough_runs, require_fitting
 from sureflow.models.interpolation import Interpolation, InterpolationSettings
 from sureflow.remembered import once_for_each
 
@@ -83,6 +83,7 @@ def _moving_geometry(runs: Runs) -> MovingGeometry:
     for case, place in enumerate(places):
         place[:] = np.concatenate(runs.geometry_of(case).arrays()).T
     inputs = Standard.fit(runs.parameters, axis=0)
+    require_enough_runs(runs.parameters, "a mesh that moves")
     view = View(inputs.forward(runs.parameters), places, np.empty((n_places, 0)), runs.header.axes)
     return MovingGeometry(inputs, InterpolationSettings(scales="learned").fit(view), len(first.points))
 
@@ -99,6 +100,7 @@ class Space:
     moving: MovingGeometry | None = None
     described: Mapping[str, Points] = field(default_factory=dict)
     resampling: Resampling | None = None  # of training runs that were computed on other meshes
+    parameters: tuple[str, ...] = ()  # their names
 
     @classmethod
     def of(cls, runs: Runs) -> Self:
@@ -111,6 +113,7 @@ class Space:
             None if runs.geometry is not None else MovingGeometry.of(runs),
             dict(runs.described),
             runs.resampling,
+            runs.parameter_names,
         )
 
     @property
@@ -143,23 +146,39 @@ class Space:
         """The lines from the wall of a plane block at conditions, which has such lines at all runs."""
         if self.geometry is not None:
             return [self._shared_lines] * len(conditions)
-        found = [self._kept_lines(condition.tobytes()) for condition in np.asarray(conditions, float)]
-        if any(one is None for one in found):
-            raise SureflowError(
-                "the lines of the mesh are not normal to the wall at this condition: choose one nearer to the training runs"
-            )
-        return found  # type: ignore[return-value]
+        found = []
+        for condition in np.asarray(conditions, float):
+            lines = self._kept_lines(condition.tobytes())
+            if lines is None:
+                raise Unanswerable(f"refused: {self.without_lines(condition)}. Compute runs there")
+            found.append(lines)
+        return found
+
+    def without_lines(self, condition: Float[np.ndarray, " parameter"]) -> str:
+        """Why there are no lines from the wall at a condition, or nothing; the page says the same (`assets/verdict.js`)."""
+        if self.geometry is not None or self._kept_lines(np.asarray(condition, float).tobytes()) is not None:
+            return ""
+        at = ", ".join(f"{name}={value:g}" for name, value in zip(self.parameters, condition, strict=True))
+        return f"the mesh that the runs suggest at {at} folds, or its lines are not normal to the wall"
 
     @cached_property
     def _kept_lines(self) -> Callable[[bytes], Lines | None]:
         """Those of the last conditions: verdict and prediction ask for the same."""
-        return lru_cache(KEPT_LINES)(lambda condition: lines_of(self.at(np.frombuffer(condition)), self.topology))
+
+        def found(condition: bytes) -> Lines | None:
+            with np.errstate(over="ignore", invalid="ignore"):  # far from all runs
+                return lines_of(self.at(np.frombuffer(condition)), self.topology)
+
+        return lru_cache(KEPT_LINES)(found)
 
     @cached_property
     def _shared_lines(self) -> Lines:
         assert self.geometry is not None
         found = lines_of(self.geometry, self.topology)
-        assert found is not None
+        if found is None:
+            raise SureflowError(
+                "the model is damaged: the lines of its mesh are not normal to the wall; train it again"
+            )
         return found
 
     def locate(self, condition: Float[np.ndarray, " parameter"], points: Points) -> Stencil:
@@ -200,6 +219,7 @@ class Space:
         location: str,
         n_points: int,
         arrays: Mapping[str, np.ndarray],
+        parameters: tuple[str, ...],
     ) -> Self:
         """From what `arrays` gave and a manifest says."""
         groups: dict[str, dict[str, np.ndarray]] = {
@@ -218,11 +238,12 @@ class Space:
             inputs = Standard(groups["moving"].pop("mean"), groups["moving"].pop("std"))
             moving = MovingGeometry(inputs, Interpolation.from_arrays(groups["moving"]), n_points)
         else:
+            _require_places(arrays, len(axes))
             geometry = Geometry(arrays["points"], arrays.get("nodes"))
         cells = Cells(**groups["cells"]) if groups["cells"] else None
         resampling = Resampling(**groups[RESAMPLING]) if groups[RESAMPLING] else None
         topology = Topology(shape, cells, patches_from(groups["patches"]))
-        space = cls(axes, topology, location, n_points, geometry, moving, groups["described"], resampling)
+        space = cls(axes, topology, location, n_points, geometry, moving, groups["described"], resampling, parameters)
         space.require_consistent()
         return space
 
@@ -239,3 +260,25 @@ class Space:
         for kind, points in self.described.items():
             if len(points) != self.n_points:
                 raise SureflowError(f"{len(points)} points have {kind} coordinates, and there are {self.n_points}")
+
+
+def require_moving(arrays: Mapping[str, np.ndarray], n_parameters: int, n_axes: int) -> None:
+    """Refuse arrays of a mesh that moves, named as in a file, which do not fit together."""
+    own = {name.removeprefix("moving."): array for name, array in arrays.items() if name.startswith("moving.")}
+    require_fitting(Standard, own, column=n_parameters)
+    sizes = {"parameter": n_parameters, "variable": n_axes}
+    if {"scales", "nodes"} <= set(own):
+        varies = int(np.count_nonzero(own["scales"]))
+        sizes |= {"varying": varies, "row": len(np.atleast_1d(own["nodes"])) + 1 + varies}
+    require_fitting(Interpolation, own, **sizes)
+
+
+def _require_places(arrays: Mapping[str, np.ndarray], n_axes: int) -> None:
+    """Refuse points and nodes that are no coordinates: what counts them comes later."""
+    for name in ("points", "nodes"):
+        array = arrays.get(name, np.empty((0, n_axes)))
+        if array.shape[1:] != (n_axes,) or array.dtype.kind != "f":
+            raise SureflowError(
+                f"coordinates must be (point, axis) = (any, {n_axes}) in floating point; the {name} have the shape "
+                f"{array.shape} and the type {array.dtype}"
+            )

@@ -46,6 +46,7 @@ class Verdict:
     trust: Trust
     distance: float
     reason: str = ""
+    final: bool = False  # refused even if an extrapolation is asked for
 
     def __str__(self) -> str:
         return f"{self.trust}: {self.reason}" if self.reason else str(self.trust)
@@ -66,6 +67,10 @@ def _nothing_new(conditions: Conditions) -> Novelty:
     return np.zeros(len(conditions))
 
 
+def _all_possible(condition: Condition) -> str:
+    return ""
+
+
 @dataclass(frozen=True)
 class TrainingDomain:
     """The parameters of the training runs, their ranges, what is new to the model, and how far beyond one may ask.
@@ -75,7 +80,8 @@ class TrainingDomain:
     is refused; calibration sets it to twice the farthest distance at which runs were left out, if that is less. `declared` are
     the ranges in which a condition may lie inside although no run reaches as far, and so are those that the runs were `drawn`
     from, or those `estimated` where neither is known. `limits` are those of the header of the runs, beyond which nothing is
-    answered. Neither limits nor declared ranges count for a parameter whose training runs lie outside of them.
+    answered. Neither limits nor declared ranges count for a parameter whose training runs lie outside of them. `impossible` says
+    why the model has no prediction at a condition, such as a mesh that folds; nothing where it has one.
     """
 
     names: tuple[str, ...]
@@ -86,6 +92,7 @@ class TrainingDomain:
     drawn: Ranges = field(default_factory=dict)
     estimated: Ranges = field(default_factory=dict)
     novelty: Callable[[Conditions], Novelty] = _nothing_new
+    impossible: Callable[[Condition], str] = _all_possible
     usual: float = math.inf  # the novelty of held-out runs that hardly any of them exceeded
     logarithmic: frozenset[str] = frozenset()
 
@@ -140,18 +147,19 @@ class TrainingDomain:
     def place(self, conditions: Conditions) -> "Place":
         """Where conditions lie, and whether predictions there can be trusted."""
         reasons = [self._unanswerable(condition) for condition in conditions]
-        known = np.array([not reason for reason in reasons], bool)
+        lacking = [reason or self.impossible(one) for reason, one in zip(reasons, conditions, strict=True)]
+        known = np.array([not reason for reason in lacking], bool)
         novelty = np.full(len(conditions), np.nan)
         if known.any():
             novelty[known] = self.novelty(conditions[known])
-        with np.errstate(invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             distance = np.nan_to_num(np.linalg.norm(self.excess(conditions), axis=1), nan=np.inf)
-        rows = zip(conditions, map(float, distance), map(float, novelty), reasons, strict=True)
-        return Place(self, conditions, distance, novelty, tuple(self._judge(*row) for row in rows))
+            rows = zip(conditions, map(float, distance), map(float, novelty), reasons, lacking, strict=True)
+            return Place(self, conditions, distance, novelty, tuple(self._judge(*row) for row in rows))
 
-    def _judge(self, condition: Condition, distance: float, novelty: float, unanswerable: str) -> Verdict:
-        if unanswerable:
-            return Verdict(Trust.REFUSED, distance, unanswerable)
+    def _judge(self, condition: Condition, distance: float, novelty: float, unanswerable: str, lacking: str) -> Verdict:
+        if lacking:
+            return Verdict(Trust.REFUSED, distance, lacking, final=not unanswerable)
         if distance == 0.0 and novelty <= self.usual:
             return Verdict(Trust.INSIDE, 0.0, self._by_estimate(condition))
         where = f"{self._where(condition, novelty)}; {self._nearest(condition)}"
@@ -208,14 +216,8 @@ class TrainingDomain:
 
     def _where(self, condition: Condition, novelty: float) -> str:
         """Which parameters lie outside their ranges and by how much; or how new a condition inside of them is."""
-        lower, upper = self.ranges
-        beyond = [
-            f"{name}={value:g} is outside {low:g}..{high:g}{self._told(name)} by {share:.0%} of the range of the runs"
-            for name, value, low, high, share in zip(
-                self.names, condition, lower, upper, self.excess(condition), strict=True
-            )
-            if share > 0
-        ]
+        rows = zip(self.names, condition, *self.ranges, self.excess(condition), strict=True)
+        beyond = [self._outside(*row) for row in rows if row[-1] > 0]
         return "; ".join(beyond) or (
             f"every parameter is in its range, but this combination is {novelty / self.usual:.2g} times as new to the model "
             f"as {1 - MORE_NOVEL:.0%} of its training runs were when they were left out"
@@ -225,16 +227,24 @@ class TrainingDomain:
         """Of a range that nobody told."""
         return ", the range estimated from the runs," if name in self.estimated else ""
 
+    def _outside(self, name: str, at: float, lower: float, upper: float, share: float) -> str:
+        value, low, high = apart(at, lower, upper)
+        measured = "its logarithms" if name in self.logarithmic else "the runs"
+        return f"{name}={value} is outside {low}..{high}{self._told(name)} by {share:.0%} of the range of {measured}"
+
     def _by_estimate(self, condition: Condition) -> str:
         """Which parameters lie beyond the runs, in ranges that are estimated from them alone."""
-        lower, upper = self.ranges
-        rows = zip(self.names, condition, self.lower, self.upper, lower, upper, strict=True)
-        return "; ".join(
-            f"{name}={value:g} is beyond the runs, {first:g}..{last:g}, but within {low:g}..{high:g}, the range estimated "
-            "from them"
-            for name, value, first, last, low, high in rows
-            if name in self.estimated and not first <= value <= last
-        )
+        found = []
+        for name, at, first, last, low, high in zip(
+            self.names, condition, self.lower, self.upper, *self.ranges, strict=True
+        ):
+            if name in self.estimated and not first <= at <= last:
+                value, *ends = apart(at, first, last, low, high)
+                runs, estimated = "..".join(ends[:2]), "..".join(ends[2:])
+                found.append(
+                    f"{name}={value} is beyond the runs, {runs}, but within {estimated}, the range estimated from them"
+                )
+        return "; ".join(found)
 
     def _nearest(self, condition: Condition) -> str:
         """The nearest run, and the parameter in which it differs most."""
@@ -293,6 +303,21 @@ class Place:
         if len(self.verdicts) == 1 or not outside:
             return str(self.verdicts[farthest])
         return f"{outside} of {len(self.verdicts)} conditions are extrapolated; the farthest: {self.verdicts[farthest]}"
+
+
+def apart(value: float, *ends: float) -> tuple[str, ...]:
+    """A value and ends of ranges as texts: ends with four digits, or with as many more as leave the value on its side of all."""
+    texts: list[str] = []
+    for digits in range(4, 18):
+        texts = [f"{value:.{max(digits, 6)}g}", *(f"{end:.{digits}g}" for end in ends)]
+        shown, *others = map(float, texts)
+        if all(_side(shown, other) == _side(value, end) for other, end in zip(others, ends, strict=True)):
+            break
+    return tuple(texts)
+
+
+def _side(value: float, end: float) -> int:
+    return int(value > end) - int(value < end)
 
 
 def _beyond(value: float, low: float, high: float) -> str:

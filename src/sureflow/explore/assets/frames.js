@@ -1,21 +1,24 @@
 // Frames that flows about bodies share, and the way from there to a mesh (sureflow.models.shock_frame, sureflow.models.body_frame).
 
 // Lines from the wall of a block: the harmonic mean of their lengths, where the cells lie along them, in shares, and the lines
-// at places along the wall (sureflow.data.wall_layer).
-function wallLines([x, y], { shape: [rows, lines], along, least_turn: leastTurn, free }) {
+// at places along the wall; and 1 where they fold or are not normal to it (sureflow.data.wall_layer).
+function wallLines([x, y], { shape: [rows, lines], along, least_turn: leastTurn, free, most_oblique: mostOblique }) {
   const found = new Float64Array(1 + rows), wide = lines + 1;
-  let inverse = 0;
+  let inverse = 0, oblique = 0;
   for (let line = 0; line < lines; line++) {
     const middle = (row) => [x, y].map((axis) => 0.5 * (axis[row * wide + line] + axis[row * wide + line + 1])), wall = middle(0), outer = middle(rows);
     const length = Math.hypot(outer[0] - wall[0], outer[1] - wall[1]);
+    const first = middle(1), away = [first[0] - wall[0], first[1] - wall[1]], face = [x[line + 1] - x[line], y[line + 1] - y[line]];
     inverse += 1 / length;
+    oblique += Math.abs(away[0] * face[0] + away[1] * face[1]) / (Math.hypot(...away) * Math.hypot(...face)) / lines;
     for (let row = 0; row < rows; row++) {
       const [lower, upper] = [middle(row), middle(row + 1)];
       found[1 + row] += Math.hypot(0.5 * (lower[0] + upper[0]) - wall[0], 0.5 * (lower[1] + upper[1]) - wall[1]) / length / lines;
     }
   }
   found[0] = lines / inverse;
-  return joined([found, placesAlong(x, y, lines, along, leastTurn, free)]);
+  const levels = [0, ...found.subarray(1), 1], normal = oblique <= mostOblique && levels.every((level, k) => !k || level > levels[k - 1]);
+  return joined([found, placesAlong(x, y, lines, along, leastTurn, free), [normal ? 0 : 1]]);
 }
 
 // The wall has turned at twice the arc up to half of its turn.

@@ -56,7 +56,7 @@ class LocalAnswer {
 
   places() { return this.source.header.axes.map((_, a) => this.value("places", a)); }
 
-  get verdict() { return judged(this.source.header.domain, this.at, this.value("novelty")[0]); }
+  get verdict() { return judged(this.source.header.domain, this.at, this.value("novelty")[0], this.value("folded")?.[0]); }
 
   // Values and standard deviations.
   get quantities() {
