@@ -83,8 +83,10 @@ def test_what_was_held_out_is_tested_on(run, refused, tmp_path):
     assert "Tested on 7 of 25 runs" in run("evaluate", "other", "runs.zarr").out
     run("train", "runs.zarr", "-o", "all", "--model", "interpolation")
     assert "hold some of them out when the model is trained" in refused("evaluate", "all", "runs.zarr")
-    for wrong in ("0", "1.5", "25", "many"):
-        refused("train", "runs.zarr", "-o", "none", "--hold-out", wrong)
+    for wrong in ("0", "-1", "1.5", "many"):
+        assert "--hold-out" in refused("train", "runs.zarr", "-o", "none", "--hold-out", wrong)
+    for too_many in ("25", "0.99"):
+        assert "holding out 25 of 25" in refused("train", "runs.zarr", "-o", "none", "--hold-out", too_many)
 
 
 def test_folds_over_the_training_runs(run, refused, tmp_path):

@@ -24,7 +24,9 @@ def test_random_runs():
     first, again, other = (RandomRuns(test_runs=7, seed=seed)(runs).train for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
-    with pytest.raises(SureflowError, match="test_runs=25 of 25 in-domain runs leaves none to train on: choose fewer"):
+    with pytest.raises(
+        SureflowError, match="holding out 25 of 25 in-domain runs leaves none to train on: hold out fewer"
+    ):
         RandomRuns(test_runs=25)(runs)
 
 

@@ -18,12 +18,6 @@ SEVERAL = {"mach": [20.0, 21.0], "altitude_km": 40.0}
 POINTS = [[-0.5, 0.3], [-0.4, 0.5], [-0.45, 0.4]]
 
 
-@pytest.fixture(scope="module")
-def client():
-    with local_client({"shock": trained("interpolation")}) as client:
-        yield client
-
-
 def shape_of(answer):
     """The names of an answer with the kinds of their values, numbers apart."""
     if isinstance(answer, dict):

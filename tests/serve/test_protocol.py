@@ -30,12 +30,6 @@ def asked(client, data=(24,), datatype="FP64", shape=(1,), **more):
     return answer.status_code, answer.json()
 
 
-@pytest.fixture(scope="module")
-def client():
-    with local_client({"shock": trained("interpolation")}) as client:
-        yield client
-
-
 def test_numbers_that_fit_their_datatype(client):
     status, wanted = asked(client)
     assert status == 200

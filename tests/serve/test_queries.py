@@ -1,15 +1,6 @@
 import pytest
 
-from explore.trained import trained
-from serve.local_client import local_client
-
 BODY = {"parameters": {"mach": 24, "altitude_km": 45}}
-
-
-@pytest.fixture(scope="module")
-def client():
-    with local_client({"shock": trained("interpolation")}) as client:
-        yield client
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,6 @@
 import pytest
 
-from explore.trained import trained
-from serve.local_client import local_client
-
 INFER = "/v2/models/shock/infer"
-
-
-@pytest.fixture(scope="module")
-def client():
-    with local_client({"shock": trained("interpolation")}) as client:
-        yield client
 
 
 @pytest.mark.parametrize(

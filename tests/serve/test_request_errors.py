@@ -2,18 +2,9 @@
 
 import pytest
 
-from explore.trained import trained
-from serve.local_client import local_client
-
 CONDITION = {"mach": 24, "altitude_km": 45}
 LONG = "x" * 100_000
 INFER = "/v2/models/shock/infer"
-
-
-@pytest.fixture(scope="module")
-def client():
-    with local_client({"shock": trained("interpolation")}) as client:
-        yield client
 
 
 @pytest.mark.parametrize(

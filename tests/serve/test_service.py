@@ -30,12 +30,6 @@ TOKEN = "a token of some length"
 
 
 @pytest.fixture(scope="module")
-def client():
-    with local_client({"shock": trained("interpolation")}) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
 def wanted():
     return trained("interpolation").predict(**CONDITION)
 

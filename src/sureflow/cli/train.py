@@ -1,7 +1,6 @@
 """`sureflow train`: runs or an experiment in; a model folder out."""
 
 import contextlib
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,11 +75,6 @@ def train(
             if bars.epochs_done:
                 stop.add_note(f"{bars.epochs_done} epochs are kept; run the same command again to continue")
             raise
-        except SureflowError as error:
-            sentence = hold_out and about_held_out(error, hold_out)
-            if sentence:
-                raise SureflowError(sentence) from None
-            raise
     for warning in trained.warnings:
         say(f"warning: {warning}")
     out.print(repr(trained.surrogate), markup=False)
@@ -95,16 +89,6 @@ def parse_held_out(text: str) -> float | int:
             f"--hold-out={text!r} is neither a fraction of the runs, between 0 and 1, nor a number of runs, from 1 on"
         )
     return value
-
-
-def about_held_out(error: SureflowError, text: str) -> str | None:
-    """What the split that `--hold-out` stands for says, in words of the option; None of other errors."""
-    counts = re.match(r"split\.test_runs=(\d+) of (\d+) ", str(error))
-    if counts is None:
-        return None
-    return (
-        f"--hold-out={text!r} holds {counts[1]} of {counts[2]} runs out, which leaves none to train on: hold out fewer"
-    )
 
 
 class Bars(contextlib.ExitStack):

@@ -94,7 +94,7 @@ def draw(candidates: Mask, count: int, seed: int, always: Mask | None = None) ->
     """`count` of the candidates by a seeded shuffle, the `always` ones first."""
     if count >= candidates.sum():
         raise SureflowError(
-            f"split.test_runs={count} of {candidates.sum()} in-domain runs leaves none to train on: choose fewer"
+            f"holding out {count} of {candidates.sum()} in-domain runs leaves none to train on: hold out fewer"
         )
     order = np.random.default_rng(seed).permutation(np.flatnonzero(candidates))
     if always is not None:

@@ -16,8 +16,9 @@ from sureflow.runtime import one_blas_thread
 from sureflow.serve.gathering import Gathering, Result
 from sureflow.serve.proposing import Proposing
 from sureflow.serve.request_errors import LONGEST, quoted
+from sureflow.surrogate.asked import located, refusal
 from sureflow.surrogate.labelled import prediction_arrays, quantity_columns, quantity_names, worth
-from sureflow.surrogate.model import Answer, Surrogate, located, refusal
+from sureflow.surrogate.model import Answer, Surrogate
 from sureflow.uq.domain import Trust, Verdict
 
 MOST_VERDICTS = 4096  # conditions of one request

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -14,15 +13,15 @@ from numpy.typing import ArrayLike
 
 from sureflow.data.drawn import drawn_ranges, estimated_ranges
 from sureflow.data.header import Header
-from sureflow.data.locate import require_points
 from sureflow.data.meshes import Points
 from sureflow.data.normalize import Standard
 from sureflow.data.resampling import RESAMPLING
 from sureflow.data.runs import Runs
-from sureflow.errors import Refused, SureflowError, Unanswerable
+from sureflow.errors import SureflowError
 from sureflow.models.contract import ModelSettings
 from sureflow.predictive import Predictive
 from sureflow.runtime import one_blas_thread
+from sureflow.surrogate.asked import asked_conditions, is_single, located, refusal
 from sureflow.surrogate.declared_observer import DeclaredObserver
 from sureflow.surrogate.number_space import NumberSpace
 from sureflow.surrogate.numbers import RunNumbers
@@ -32,7 +31,7 @@ from sureflow.surrogate.space import Space
 from sureflow.surrogate.specification import Specification
 from sureflow.surrogate.wall_bars import wall_std
 from sureflow.uq.bars import Calibrations, Query
-from sureflow.uq.domain import Place, TrainingDomain, Verdict, most_usual
+from sureflow.uq.domain import Place, TrainingDomain, most_usual
 from sureflow.uq.mesh_error import MeshError
 from sureflow.validation import shortened
 
@@ -264,7 +263,7 @@ class Surrogate:
         conditions = self.conditions(parameters)
         at = None if points is None else located(points, len(self.space.axes))
         answer = self.answer(conditions, at, extrapolate=extrapolate)
-        return labelled_prediction(self, answer, at, single=_is_single(parameters))
+        return labelled_prediction(self, answer, at, single=is_single(parameters))
 
     def quantities(self, *, extrapolate: bool = False, **parameters: ArrayLike) -> "xarray.Dataset":
         """Stand-off, pressures, drag and heat flux at one condition or several, each with its standard deviation `_std`.
@@ -287,7 +286,7 @@ class Surrogate:
             )
         conditions = self.conditions(parameters)
         place = self.place(conditions, extrapolate=extrapolate)
-        return labelled_quantities(self, place, single=_is_single(parameters))
+        return labelled_quantities(self, place, single=is_single(parameters))
 
     def quantity_error(self, name: str) -> float | None:
         """Relative error of a quantity that is read off the fields, on held-out runs inside; None of an uncalibrated model."""
@@ -316,7 +315,7 @@ class Surrogate:
         observer = self._require_observer()
         answer = self.answer(self.conditions(parameters), extrapolate=extrapolate)
         values, std = wall_both_ways(self, observer, answer)
-        return labelled_surface(self, observer, values, std, answer.place, single=_is_single(parameters))
+        return labelled_surface(self, observer, values, std, answer.place, single=is_single(parameters))
 
     def along_wall(self, observer: Observer, answer: Answer) -> tuple[np.ndarray, np.ndarray | None]:
         """Distributions (case, distribution, face) of an answer and their standard deviation, where the model has one."""
@@ -383,31 +382,7 @@ class Surrogate:
 
     def conditions(self, parameters: Mapping[str, Any]) -> Conditions:
         """Conditions (case, parameter) from values by name."""
-        names = self.parameter_names
-        if set(parameters) != set(names):
-            unknown = [name for name in parameters if name not in names]
-            nearest = get_close_matches(unknown[0].lower(), names, 1) if unknown else []
-            hint = f"; did you mean {nearest[0]}?" if nearest else ""
-            raise SureflowError(
-                f"this model takes {', '.join(names)}; given: {', '.join(parameters) or 'nothing'}{hint}"
-            )
-        columns = {name: _column(name, parameters[name]) for name in names}
-        try:
-            conditions = np.column_stack(np.broadcast_arrays(*columns.values()))
-        except ValueError:
-            counts = ", ".join(f"{values.size} of {name}" for name, values in columns.items())
-            raise SureflowError(f"all parameters need the same number of values; given: {counts}") from None
-        if not np.isfinite(conditions).all():
-            raise SureflowError("conditions must be finite numbers")
-        self._require_logarithms(conditions)
-        return conditions
-
-    def _require_logarithms(self, conditions: Conditions) -> None:
-        """Refuse what no run can be computed at and no extrapolation reaches."""
-        for column, name in enumerate(self.parameter_names):
-            least = conditions[:, column].min(initial=np.inf)
-            if name in self.domain.logarithmic and least <= 0:
-                raise SureflowError(f"{name}={least:g} has no logarithm: give a positive value")
+        return asked_conditions(parameters, self.parameter_names, self.domain.logarithmic)
 
     def place(self, conditions: Conditions, *, extrapolate: bool) -> Place:
         """Where conditions lie; those that are too far out are refused unless an extrapolation is asked for."""
@@ -449,13 +424,6 @@ class Surrogate:
         return description_html(self)
 
 
-def refusal(verdict: Verdict) -> Refused:
-    """What says why a condition is refused, and what to do."""
-    if verdict.final:
-        return Unanswerable(f"refused: {verdict.reason}. Compute runs there")
-    return Refused(f"refused: {verdict.reason}. Compute runs there, or ask for an extrapolation")
-
-
 def domain_of(header: Header, parameters: Conditions) -> TrainingDomain:
     """The domain of training runs with these parameters."""
     return TrainingDomain(
@@ -482,24 +450,3 @@ def answer_samples(
     own, std = np.asarray(own), np.asarray(std)
     spread = mean + (drawn - mean) * np.divide(std, own, out=np.ones_like(std), where=own > 0)
     return surrogate.predictor.possible(spread, conditions)
-
-
-def _is_single(parameters: Mapping[str, Any]) -> bool:
-    return not any(np.ndim(value) for value in parameters.values())
-
-
-def located(points: Any, n_axes: int) -> Points:
-    """Points as an array (point, axis), or a sentence about what is wrong with them."""
-    try:
-        found = np.asarray(points, float)
-    except (TypeError, ValueError):
-        raise SureflowError(f"points must be numbers (point, {n_axes}); given: {shortened(repr(points))}") from None
-    require_points(found, n_axes)
-    return found
-
-
-def _column(name: str, values: Any) -> Float[np.ndarray, " case"]:
-    try:
-        return np.atleast_1d(np.asarray(values, float))
-    except (TypeError, ValueError):
-        raise SureflowError(f"{name}={values!r} is not a number, or a sequence of numbers") from None
