@@ -61,7 +61,7 @@ def test_a_domain_without_runs_is_refused(runs):
 
 
 def test_a_test_set_that_takes_all_runs_is_refused(runs):
-    with pytest.raises(SureflowError, match="test_runs=255 of 255 in-domain runs leaves none"):
+    with pytest.raises(SureflowError, match="holding out 255 of 255 in-domain runs leaves none"):
         PaperDomains(test_runs=255)(runs)
 
 
