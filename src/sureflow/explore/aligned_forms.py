@@ -104,18 +104,18 @@ def body_aligned(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     mean, (_, powers) = partial(_in_body_frame, fitted, inputs), _regional(fitted, inputs, False)
     power = join(*powers).rows(fitted.warp.shares_of_points[:, None], Kind.FINE).only(0) * fitted.optimism
     bars, novelty = spread_nearby(fitted, inputs) * power, missed_nearby(fitted, inputs, "cubic")[1]
+    if fitted.is_framed:
+        shock = interpolant_of(fitted, inputs, "cubic")[0].times(fitted.warp.shocks)
+        nodes, at, _ = _maps(fitted, inputs, shock)
+        bars = bars.from_cells(nodes, fitted.warp.given, fitted.warp.shape, at)
     return Form(mean(False), {EPISTEMIC: bars, **doubts(fitted, inputs, mean)}, novelty)
 
 
 def _in_body_frame(fitted: Any, inputs: Value, otherwise: bool) -> Value:
     weights = interpolant_of(fitted, inputs, "cubic", otherwise=otherwise)[0]
     frame, n_variables = fitted.warp, len(fitted.warp.zero)
-    stations, shape = frame.shocks.shape[1], frame.shape
-    told, shock, at = _told(fitted, inputs, shape[0]), weights.times(frame.shocks), None
-    if stations > shape[1]:
-        at = told.lines.pick(*range(len(ALONG))).stations(frame.usual[: len(ALONG)], shape[1], stations)
-        shock = shock.between(at)
-    nodes = told.lines.body_nodes(shock, shape[0], float(frame.held[0]))
+    shape, told = frame.shape, _told(fitted, inputs, frame.shape[0])
+    nodes, at, shock = _maps(fitted, inputs, weights.times(frame.shocks))
     own, _ = _regional(fitted, inputs, otherwise)
     pressure, share = n_variables, n_variables + 1
     values = _where_needed(
@@ -135,6 +135,16 @@ def _in_body_frame(fitted: Any, inputs: Value, otherwise: bool) -> Value:
     fields = select([0] * n_variables, moved)
     mean = _fields_of_frame(frame, told, shock, fields, fields, (moved.only(pressure), moved.only(share), above))
     return mean + weights.rows(np.asarray(frame.lost, float), Kind.LOST)
+
+
+def _maps(fitted: Any, inputs: Value, shock: Value) -> tuple[Value, Value | None, Value]:
+    """Nodes of the maps from the frame to the mesh, stations of its lines where these are not the same, and its shock."""
+    frame, told, at = fitted.warp, _told(fitted, inputs, fitted.warp.shape[0]), None
+    stations, (n_rows, n_lines) = frame.shocks.shape[1], frame.shape
+    if stations > n_lines:
+        at = told.lines.pick(*range(len(ALONG))).stations(frame.usual[: len(ALONG)], n_lines, stations)
+        shock = shock.between(at)
+    return told.lines.body_nodes(shock, n_rows, float(frame.held[0])), at, shock
 
 
 def _regional(fitted: Any, inputs: Value, otherwise: bool) -> tuple[list[Value], list[Value]]:

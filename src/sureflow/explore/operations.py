@@ -14,6 +14,7 @@ from scipy.spatial.distance import cdist
 
 from sureflow.data.wall_layer import are_normal, places_along
 from sureflow.models.body_frame import body_nodes, stations_of_lines
+from sureflow.models.frame_cells import Cells
 from sureflow.models.kernels import KERNELS, System
 from sureflow.models.shock_frame import at_places, frame_nodes, places_of_rows
 from sureflow.models.warps import monotone, taps
@@ -23,7 +24,7 @@ Small = Float[np.ndarray, "case _"]
 
 def of_one_kind(op: str, arguments: list[np.ndarray]) -> list[np.ndarray]:
     """Small values that meet fields get an axis of points."""
-    if op in FIELDS_OF_SMALL or not any(argument.ndim == 3 for argument in arguments):
+    if op in (*FIELDS_OF_SMALL, *FIELDS_OF_BOTH) or not any(argument.ndim == 3 for argument in arguments):
         return arguments
     return [argument if argument.ndim == 3 else argument[:, :, None] for argument in arguments]
 
@@ -139,7 +140,7 @@ def _frame(
     stations: int,
     shape: list[int],
 ) -> Float[np.ndarray, "case value point"]:
-    n_rows, n_lines = shape
+    n_rows = shape[0]
     weights, nodes, lines = inputs[: len(rows)], inputs[len(rows)], inputs[len(rows) + 1 :]
     values = np.empty((len(nodes), places, rows[0].shape[1], stations))
     for own, part, (place, after, station, last) in zip(weights, rows, parts, strict=True):
@@ -149,8 +150,30 @@ def _frame(
     for case, one in enumerate(values):
         for at in lines:
             one = at_places(one.swapaxes(0, 2), np.tile(at[case][:, None], places)).swapaxes(0, 2)
-        reached = monotone(given, nodes[case].reshape(n_lines, -1), np.linspace(-0.5, n_rows - 0.5, places)).T
+        reached = _rows_of_places(nodes[case], given, places, shape)
         found.append(at_places(one, places_of_rows(reached, n_rows)).swapaxes(0, 1).reshape(one.shape[1], -1))
+    return np.stack(found)
+
+
+def _rows_of_places(nodes: np.ndarray, given: np.ndarray, places: int, shape: list[int]) -> np.ndarray:
+    n_rows, n_lines = shape
+    return monotone(given, nodes.reshape(n_lines, -1), np.linspace(-0.5, n_rows - 0.5, places)).T
+
+
+def _from_cells(
+    x: Float[np.ndarray, "case variable point"],
+    nodes: Small,
+    at: Small | None = None,
+    *,
+    given: Float[np.ndarray, " node"],
+    fineness: int,
+    along: int,
+    shape: list[int],
+) -> Float[np.ndarray, "case variable point"]:
+    found = []
+    for case, one in enumerate(x):
+        rows = _rows_of_places(nodes[case], given, fineness * shape[0] + 1, shape)
+        found.append(Cells.in_frame(rows, np.arange(float(shape[1])) if at is None else at[case] / along).between(one))
     return np.stack(found)
 
 
@@ -193,6 +216,7 @@ def _read(x: Small, at: Small, values: np.ndarray) -> Small:
 
 
 SMALL_OF_FIELDS = ("lines",)
+FIELDS_OF_BOTH = ("from_cells",)
 FIELDS_OF_SMALL = ("combine", "squares", "spread", "warp", "frame", "below")
 OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
     "add": np.add,
@@ -224,6 +248,7 @@ OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
     "spread": _spread,
     "warp": _warp,
     "frame": _frame,
+    "from_cells": _from_cells,
     "frame_nodes": _frame_nodes,
     "body_nodes": _body_nodes,
     "stations": _stations,

@@ -23,8 +23,8 @@ from sureflow.data.wall_layer import ALONG, LANDMARKS, LEAST_TURN, MOST_OBLIQUE
 from sureflow.data.wall_layer import FREE as WALL_FREE
 from sureflow.explore.operations import OPERATIONS, Small, of_one_kind
 from sureflow.explore.packing import Coded, Keeping, Kind, Rows, coded
-from sureflow.models.body_frame import BETWEEN, END, FREE, LEAST_SHARE
-from sureflow.models.shock_frame import LEAST_GAP
+from sureflow.models.body_frame import BETWEEN, END, FINENESS_ALONG, FREE, LEAST_SHARE
+from sureflow.models.shock_frame import FINENESS, LEAST_GAP
 
 Numbers = Float[np.ndarray, "..."]
 AT_ONCE = 50  # conditions that are evaluated together
@@ -309,6 +309,14 @@ class Value:
     def stations(self, usual: Float[np.ndarray, " place"], lines: int, stations: int) -> "Value":
         """Of places along a wall: the stations of a frame, as fractions, at the lines of the mesh (`models.body_frame`)."""
         return self.program.add("stations", self, arrays={"usual": usual}, lines=lines, stations=stations)
+
+    def from_cells(
+        self, nodes: "Value", given: Float[np.ndarray, " node"], shape: tuple[int, int], at: "Value | None" = None
+    ) -> "Value":
+        """A field over the cells of a frame, brought to those of the mesh (`models.frame_cells`); see `framed`."""
+        settings = {"fineness": FINENESS, "along": FINENESS_ALONG, "shape": list(shape)}
+        inputs = (self, nodes) if at is None else (self, nodes, at)
+        return self.program.add("from_cells", *inputs, arrays={"given": given}, **settings)
 
     def between(self, at: "Value") -> "Value":
         """Numbers at 0, 1, ... brought to places between them, by Hermite's cubics (`models.shock_frame.at_places`)."""

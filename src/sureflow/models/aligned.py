@@ -10,8 +10,8 @@ from jaxtyping import Float, Int
 
 from sureflow import scratch
 from sureflow.errors import SureflowError
-from sureflow.models.alignment import KERNEL, Field, Mixed, Powers, Systems, Warp, Weights, at_points, combined
-from sureflow.models.belief import Belief, interpolated
+from sureflow.models.alignment import KERNEL, Field, Missed, Mixed, Powers, Systems, Warp, Weights, at_points, combined
+from sureflow.models.belief import Belief, interpolated, mean_squares
 from sureflow.models.beyond import (
     DOUBTED,
     StoredSides,
@@ -30,7 +30,8 @@ from sureflow.models.contract import (
     Samples,
     require_fitting,
 )
-from sureflow.models.kernels import drawn_fields, left_out_powers, nearby, typical_power
+from sureflow.models.frame_cells import Cells
+from sureflow.models.kernels import drawn_errors, left_out_powers, nearby, typical_power
 from sureflow.models.products import Rows, product, squares
 from sureflow.models.shock_frame import ShockFrame
 from sureflow.models.warps import LayerWarp
@@ -49,6 +50,7 @@ OWN = (
     "regional_inverse",
     "width",
     "straight",
+    "missed",
 )  # names of the others
 
 
@@ -57,22 +59,23 @@ class Aligned(FittedModel):
     """f(x) = sum_k w_k(x) S_k(x) g_k: every run is warped to the condition, and then the runs are interpolated.
 
     w are the weights of `Interpolation` with the cubic kernel, in learned scales; a warp may have regions in which the inputs
-    are mixed in other ways, and weights of each. S_k(x) moves the values of run k along the
-    lines from the wall to the wall layer at x (`LayerWarp`), or to wall layer and shock (`ShockFrame`), or along the wall as well
-    (`BodyFrame`), and nothing at x_k:
-    the model passes through the runs. Bars are those of `Interpolation`, from the errors at runs left out one at a time,
-    warped as any condition is; beyond the runs, how far straight and bent ways to go on lie apart is a part of them.
+    are mixed in other ways, and weights of each. S_k(x) moves the values of run k along the lines from the wall to the wall
+    layer at x (`LayerWarp`), or to wall layer and shock (`ShockFrame`), or along the wall as well (`BodyFrame`), and nothing
+    at x_k: the model passes through the runs. Bars are those of `Interpolation`, from the errors at runs left out one at a
+    time, warped as any condition is; in a `BodyFrame`, what was missed is kept in the frame, so that bars go where layer and
+    shock go. Beyond the runs, how far straight and bent ways to go on lie apart is a part of them.
     """
 
     nodes: Float[np.ndarray, "run varying"]  # inputs times their scales
     scales: Float[np.ndarray, " parameter"]  # 0 for parameters that are the same in all runs
     mixture: Float[np.ndarray, "varying varying"]  # of the scaled inputs
     inverse: Float[np.ndarray, "row row"]
-    residuals: Float[np.ndarray, "run variable point"]  # e_k sqrt((A^-1)_kk), in float32
+    residuals: Float[np.ndarray, "run variable point"]  # e_k sqrt((A^-1)_kk), in float32, on the mesh or in the frame
     regional: Float[np.ndarray, "region varying varying"]  # mixtures of the nodes in the regions of the warp
     regional_inverse: Float[np.ndarray, "region row row"]
     width: Float[np.ndarray, " one"]  # of the neighborhood of a condition, whose runs tell its bars
     straight: StoredSides  # where fields go on straight below and above the runs
+    missed: Float[np.ndarray, " known"]  # root mean square of e_k of each run; of none where residuals are on the mesh
     warp: Warp
 
     @classmethod
@@ -80,7 +83,7 @@ class Aligned(FittedModel):
         cls,
         scales: Float[np.ndarray, " parameter"],
         systems: Systems,
-        residuals: Float[np.ndarray, "run variable point"],
+        missed: Missed,
         width: Float[np.ndarray, " one"],
         warp: Warp,
     ) -> Self:
@@ -88,10 +91,10 @@ class Aligned(FittedModel):
         shape = (len(regional), *first.mixture.shape), (len(regional), *first.inverse.shape)
         mixtures = np.reshape([one.mixture for one in regional], shape[0])
         inverses = np.reshape([one.inverse for one in regional], shape[1])
+        residuals, sizes = missed
         straight = systems.straight.astype(float)
-        return cls(
-            first.nodes, scales, systems.mixture, first.inverse, residuals, mixtures, inverses, width, straight, warp
-        )
+        arrays = (first.nodes, scales, systems.mixture, first.inverse, residuals, mixtures, inverses, width, straight)
+        return cls(*arrays, sizes, warp)
 
     def arrays(self) -> dict[str, np.ndarray]:
         arrays = {name: getattr(self, name) for name in OWN}
@@ -100,8 +103,8 @@ class Aligned(FittedModel):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Models of earlier versions do not mix their inputs, or do so in one way, have one width of neighborhoods, and go on
-        beyond the runs as their kernel does.
+        """Models of earlier versions do not mix their inputs, or do so in one way, have one width of neighborhoods, go on
+        beyond the runs as their kernel does, and keep residuals on the mesh.
         """
         if "nodes" in arrays and "inverse" in arrays:
             varying, rows = np.eye(arrays["nodes"].shape[1]), arrays["inverse"]
@@ -109,6 +112,7 @@ class Aligned(FittedModel):
                 "mixture": varying,
                 "width": np.ones(1),
                 "straight": sides_of_earlier_versions(len(varying)),
+                "missed": np.zeros(0),
             }
             former |= {"regional": varying[None][:0], "regional_inverse": rows[None][:0]}
             former |= {f"{WARP}held": np.zeros(1)} if f"{WARP}told" in arrays else {}
@@ -132,12 +136,17 @@ class Aligned(FittedModel):
             raise SureflowError("the model is damaged: the mixture of its inputs has no inverse; train it again")
         if own["width"].ndim != 1 or own["width"].size != 1 or not own["width"].min() > 0:
             raise SureflowError(f"the model is damaged: width={own['width']} is not a positive number; train it again")
+        if own["missed"].shape not in ((0,), (len(own["nodes"]) if count else 0,)) or not (own["missed"] >= 0).all():
+            raise SureflowError("the model is damaged: what it missed at its runs does not fit them; train it again")
         return cls(**own, warp=made)
 
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
         asked, told = self._used(inputs), self._told(inputs)
-        mean, powers = self._mean_and_powers(asked, told)
-        std = self.optimism * self._at_points(powers) * self._spread(self._nearby(asked, self.nodes))
+        weights, powers = self._systems.weights_and_powers(asked)
+        mean = np.stack([*combined(self.warp, weights, told)])
+        std = self._bars(powers, asked)
+        for case, cells in self._cells(weights, told):
+            std[case] = cells.between(std[case])
         for case, doubt in self._doubts(asked, told, mean).items():
             std[case] = np.hypot(std[case], doubt)
         return Predictive(mean, {EPISTEMIC: std})
@@ -161,6 +170,8 @@ class Aligned(FittedModel):
         mean = self._left_out_fields(weights, runs)
         std = scratch.room(mean.shape)
         np.multiply(self._at_points(powers), self._spread(close), out=std, casting="same_kind")
+        for row, cells in self._cells(weights, self.warp.layers[runs]):
+            std[row] = cells.between(std[row])
         if counts_doubts(self.straight):
             self._add_doubts(groups, mean, std)
         return LeftOut(Predictive(mean, {EPISTEMIC: std}), powers[0] / self._typical_power)
@@ -194,9 +205,15 @@ class Aligned(FittedModel):
     def samples(self, inputs: Inputs, coordinates: Coordinates, count: int, rng: np.random.Generator) -> Samples:
         """The mean plus what was missed at a run nearby and the doubt beyond the runs, as `Interpolation` draws them."""
         asked, told = self._used(inputs), self._told(inputs)
-        mean, powers = self._mean_and_powers(asked, told)
-        power = self.optimism * self._at_points(powers)
-        drawn = drawn_fields(mean, power, self._nearby(asked, self.nodes), self.residuals, count, rng)
+        weights, powers = self._systems.weights_and_powers(asked)
+        mean, power = np.stack([*combined(self.warp, weights, told)]), self.optimism * self._at_points(powers)
+        drawn = drawn_errors(power, self._nearby(asked, self.nodes), self.residuals, count, rng)
+        std = self._bars(powers, asked)
+        for case, cells in self._cells(weights, told):
+            # Values of one of the cells around each, in units of bars, which are linear between cells.
+            shares = (cells.drawn(one / np.maximum(std[case], np.finfo(float).tiny), rng) for one in drawn[:, case])
+            drawn[:, case] = [cells.between(std[case]) * share for share in shares]
+        drawn += mean
         for case, doubt in self._doubts(asked, told, mean).items():
             drawn[:, case] += rng.choice([-1.0, 1.0], size=count)[:, None, None] * doubt
         return drawn
@@ -204,19 +221,20 @@ class Aligned(FittedModel):
     def belief(self) -> Belief:
         """That of `Interpolation`, with the mixture of all fields, not that of every region; wall layers only move the runs."""
         metric = np.diag(self.scales)[:, self.scales > 0] @ self.mixture
-        missed = self._residuals_in_one_mixture()
-        return interpolated(KERNEL, metric, self.nodes, self.inverse, missed, float(self.width[0]))
+        squares = self._squares_in_one_mixture()
+        return interpolated(KERNEL, metric, self.nodes, self.inverse, squares, float(self.width[0]))
 
-    def _residuals_in_one_mixture(self) -> Iterator[Field]:
-        """Residuals, run by run, as if A were that of all fields in every region: a region's own has other units."""
+    def _squares_in_one_mixture(self) -> Float[np.ndarray, " run"]:
+        """Mean squares of residuals as if A were that of all fields in every region: a region's own has other units."""
         freedom, *regional = (np.diag(inverse)[: len(self.nodes)] for _, _, inverse in self._systems.mixed)
+        if self.is_framed:
+            return freedom * self.missed**2
         if not isinstance(self.warp, BodyFrame):
-            yield from self.residuals
-            return
+            return mean_squares(self.residuals)
         own = np.stack(regional)
         ratio = np.sqrt(np.divide(freedom, own, out=np.zeros_like(own), where=own > np.finfo(float).eps))
-        for residual, by_region in zip(self.residuals, ratio.T, strict=True):
-            yield residual * (by_region @ self.warp.shares_of_points)
+        pairs = zip(self.residuals, ratio.T, strict=True)
+        return mean_squares(residual * (by_region @ self.warp.shares_of_points) for residual, by_region in pairs)
 
     @cached_property
     def _squares(self) -> Rows:
@@ -254,16 +272,25 @@ class Aligned(FittedModel):
     def _at_points(self, powers: Powers) -> Float[np.ndarray, "case 1 _"]:
         return at_points(self.warp, powers)
 
+    def _bars(self, powers: Powers, asked: Float[np.ndarray, "case varying"]) -> Fields:
+        """Without doubts; in the frame, where residuals are kept there."""
+        return self.optimism * self._at_points(powers) * self._spread(self._nearby(asked, self.nodes))
+
+    @property
+    def is_framed(self) -> bool:
+        """Whether residuals are kept in the frame."""
+        return len(self.missed) > 0
+
+    def _cells(self, weights: Weights, told: Float[np.ndarray, "case column"]) -> Iterator[tuple[int, Cells]]:
+        """Where the cells of every condition's mesh lie in the frame, if bars are kept there."""
+        if self.is_framed:
+            assert isinstance(self.warp, BodyFrame)
+            for case, (shock, asked) in enumerate(zip(weights[0] @ self.warp.shocks, told, strict=True)):
+                yield case, self.warp.cells_of_mesh(shock, asked)
+
     def _told(self, inputs: Inputs) -> Float[np.ndarray, "case column"]:
         """What the warp is told of conditions."""
         return np.asarray(inputs, float)[:, len(self.scales) :]
-
-    def _mean_and_powers(
-        self, asked: Float[np.ndarray, "case varying"], told: Float[np.ndarray, "case column"]
-    ) -> tuple[Fields, Powers]:
-        """Fields, and the power function for all of them, then region by region."""
-        weights, powers = self._systems.weights_and_powers(asked)
-        return np.stack([*combined(self.warp, weights, told)]), powers
 
     def _doubts(
         self, asked: Float[np.ndarray, "case varying"], told: Float[np.ndarray, "case column"], mean: Fields

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from sureflow.errors import SureflowError
 from sureflow.models.aligned import Aligned
-from sureflow.models.alignment import KERNEL, Systems, Warp, combined, residuals
+from sureflow.models.alignment import KERNEL, Systems, Warp, combined, missed_at_runs
 from sureflow.models.beyond import Group, Sides, learned_sides, nowhere
 from sureflow.models.body_frame import BodyFrame
 from sureflow.models.contract import (
@@ -127,8 +127,8 @@ def _fit(
     nodes = (inputs[:, used] * metric.scales) @ metric.mixture
     systems = Systems.of(nodes, metric.mixture, metric.regional, nowhere(nodes.shape[1]))
     systems = replace(systems, straight=_straight_sides(systems, warp, view.fields))
-    missed = residuals(systems, warp, view.fields)
-    width = np.array([learned_width(nodes, missed)])
+    missed = missed_at_runs(systems, warp, view.fields)
+    width = np.array([learned_width(nodes, missed.residuals)])
     return Aligned.of(scales, systems, missed, width, warp)
 
 

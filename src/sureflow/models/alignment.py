@@ -129,19 +129,34 @@ def combined(warp: Warp, weights: Weights, told: Float[np.ndarray, "case column"
 
 
 def at_points(warp: Warp, powers: Powers) -> Float[np.ndarray, "case 1 _"]:
-    """The power function at the points of the fields, by their regions where there are some; else one number."""
+    """The power function at the cells that bars are kept on, by their regions where there are some; else one number."""
     return (powers[1:].T @ warp.shares_of_points)[:, None] if isinstance(warp, BodyFrame) else powers[0][:, None, None]
 
 
-def residuals(systems: Systems, warp: Warp, fields: Fields) -> Fields:
-    """What is missed at every run left out, over the power function there."""
+class Missed(NamedTuple):
+    """What is missed at every run left out, over the power function there; and how much, where that is kept in a frame."""
+
+    residuals: Fields
+    sizes: Float[np.ndarray, " known"]  # root mean square of what is missed at each run; of none where residuals tell
+
+
+def missed_at_runs(systems: Systems, warp: Warp, fields: Fields) -> Missed:
+    """On the mesh or, where there is a frame of bodies, on its cells: bars go where its layers and shocks go."""
     found, everyone = scratch.empty(fields.shape, np.float32), np.arange(len(fields))
+    framed = isinstance(warp, BodyFrame)
+    sizes = np.zeros(len(fields) if framed else 0)
     weights, powers = systems.left_out([*everyone[:, None]])
     # A run that the polynomial needs leaves no interpolation behind: it tells nothing.
     useful, power = powers[0] < 1.0 / np.sqrt(np.finfo(float).eps), at_points(warp, powers)
+    found[~useful] = 0.0
     for run, field in enumerate(combined(warp, weights, warp.layers)):
-        found[run] = (field - fields[run]) / power[run] if useful[run] else 0.0
-    return found
+        missed = field - fields[run]
+        if useful[run]:
+            if isinstance(warp, BodyFrame):
+                sizes[run] = np.sqrt((missed**2).mean())
+                missed = warp.cells_of_frame(warp.shocks[run], warp.told[run]).between(missed)
+            found[run] = missed / power[run]
+    return Missed(found, sizes)
 
 
 def _weights_without(

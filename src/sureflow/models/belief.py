@@ -67,29 +67,33 @@ def interpolated(
     metric: Float[np.ndarray, "parameter mixed"],
     nodes: Float[np.ndarray, "run mixed"],
     inverse: Float[np.ndarray, "row row"],
-    residuals: Iterable[Float[np.ndarray, "variable point"]],
+    squares: Float[np.ndarray, " run"],
     width: float = 1.0,
 ) -> Belief:
     """That of an interpolation by a kernel: one process, which is worth as much as the runs nearby have shown.
 
-    `nodes` are the inputs of the runs times the metric, `residuals` e_k sqrt((A^-1)_kk) at runs left out one at a time, with
-    the A of these nodes, `width` that of the neighborhood whose runs tell errors.
+    `nodes` are the inputs of the runs times the metric, `squares` the means of e_k^2 (A^-1)_kk at runs left out one at a time,
+    with the A of these nodes, `width` that of the neighborhood whose runs tell errors.
     """
     if kernel is KERNELS["cubic"]:
         kernel = kernel._replace(function=_cube)
-    squared = np.array([np.square(run, dtype=float).mean() for run in residuals])
     freedom = np.diag(inverse)[: len(nodes)]
     process = Process(
         kernel=lambda one, other: kernel.function(distances(one @ metric, other @ metric)),
         prior=lambda inputs: np.full(len(inputs), kernel.at_zero),
         left=lambda inputs: terms(kernel, inputs @ metric, nodes),
         noise=0.0,
-        size=lambda inputs: nearby(inputs @ metric, nodes, width) @ squared,
+        size=lambda inputs: nearby(inputs @ metric, nodes, width) @ squares,
         turn=lambda left: left @ inverse,
     )
     known = freedom > np.finfo(float).eps
-    errors = np.sqrt(np.divide(squared, freedom, out=np.zeros(len(nodes)), where=known))
+    errors = np.sqrt(np.divide(squares, freedom, out=np.zeros(len(nodes)), where=known))
     return Belief((process,), errors, metric)
+
+
+def mean_squares(fields: Iterable[Float[np.ndarray, "variable point"]]) -> Float[np.ndarray, " run"]:
+    """Run by run: there may be more than memory holds."""
+    return np.array([np.square(run, dtype=float).mean() for run in fields])
 
 
 def _cube(distance: np.ndarray) -> np.ndarray:

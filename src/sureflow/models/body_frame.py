@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from sureflow import scratch
 from sureflow.data.wall_layer import ALONG, LANDMARKS
 from sureflow.models.contract import LayerView, View
+from sureflow.models.frame_cells import Cells
 from sureflow.models.products import product
 from sureflow.models.shock_frame import (
     FINENESS,
@@ -141,7 +142,7 @@ class BodyFrame:
 
     @cached_property
     def shares_of_points(self) -> Float[np.ndarray, "region point"]:
-        """How much of every region the bars at each cell of a mesh are made of, by and large; the shares of a cell add up to 1.
+        """How much of every region the bars at each cell are made of, by and large; the shares of a cell add up to 1.
 
         From LAYER to SHOCK, combined fields pass from the layer's variables to those above it, and so do their errors. The seam
         before the shock is as wide; along the wall, regions meet without a transition.
@@ -224,6 +225,27 @@ class BodyFrame:
             values, shock = values @ back.T, back @ shock
         rows = at_places(values, places_of_rows(self.rows(asked, shock), self._n_rows))
         return fields_of_frame(rows, shock, asked[-2:], self.columns, self.zero, self.hottest)
+
+    def cells_of_mesh(self, shock: Float[np.ndarray, " station"], asked: Told) -> Cells:
+        """Where the cells of a mesh lie among those of the frame, which has as many."""
+        lines = np.arange(float(self._n_lines))
+        if self._fineness_along > 1:
+            lines = stations_of_lines(self.usual, asked, self._n_lines, len(shock)) / self._fineness_along
+        return Cells.in_frame(self.rows(asked, self._on_lines(shock, asked)), lines)
+
+    def cells_of_frame(self, shock: Float[np.ndarray, " station"], asked: Told) -> Cells:
+        """The way back: where the cells of the frame lie among those of the mesh."""
+        rows = self.rows(asked, self._on_lines(shock, asked))[FINENESS // 2 :: FINENESS]
+        if self._fineness_along == 1:
+            return Cells(rows, np.arange(float(self._n_lines)))
+        lines = self._lines(asked)[:: self._fineness_along]
+        return Cells(np.stack([np.interp(lines, np.arange(self._n_lines), row) for row in rows]), lines)
+
+    def _on_lines(self, shock: Float[np.ndarray, " station"], asked: Told) -> Lines:
+        """From the stations of the frame to the lines of a mesh."""
+        if self._fineness_along == 1:
+            return shock
+        return _taken(stations_of_lines(self.usual, asked, self._n_lines, len(shock)), len(shock)) @ shock
 
     @cached_property
     def hottest(self) -> float:

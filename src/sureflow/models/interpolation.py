@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from sureflow import scratch
 from sureflow.errors import SureflowError
-from sureflow.models.belief import Belief, interpolated
+from sureflow.models.belief import Belief, interpolated, mean_squares
 from sureflow.models.beyond import (
     DOUBTED,
     Group,
@@ -49,7 +49,7 @@ from sureflow.models.kernels import (
     Kernel,
     Nodes,
     System,
-    drawn_fields,
+    drawn_errors,
     inverse_system,
     inverse_without,
     is_flat,
@@ -182,14 +182,15 @@ class Interpolation(FittedModel):
         """
         inputs = self._used(inputs)
         weights, power = self._weights_and_powers(inputs)
-        drawn = drawn_fields(self._sum(weights), power, self._nearby(inputs), self.residuals, count, rng)
+        mean = self._sum(weights)
+        drawn = mean + drawn_errors(power, self._nearby(inputs), self.residuals, count, rng)
         for case, doubt in self._doubts(inputs, weights).items():
             drawn[:, case] += rng.choice([-1.0, 1.0], size=count)[:, None, None] * doubt
         return drawn
 
     def belief(self) -> Belief:
         metric = np.diag(self.scales)[:, self.scales > 0]
-        return interpolated(self._kernel, metric, self.nodes, self.inverse, self.residuals)
+        return interpolated(self._kernel, metric, self.nodes, self.inverse, mean_squares(self.residuals))
 
     @cached_property
     def _squares(self) -> Rows:

@@ -210,19 +210,18 @@ def nearby(
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-def drawn_fields(
-    mean: Float[np.ndarray, "case variable point"],
+def drawn_errors(
     power: Float[np.ndarray, "case *point"],
     close: Float[np.ndarray, "case run"],
     residuals: Float[np.ndarray, "run variable point"],
     count: int,
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "sample case variable point"]:
-    """The mean plus what was missed at a run nearby, drawn by its weight, with either sign."""
+    """What was missed at a run nearby, drawn by its weight, with either sign."""
     share, sign = rng.uniform(size=count), rng.choice([-1.0, 1.0], size=count)
     drawn = np.stack([np.searchsorted(np.cumsum(q)[:-1], share) for q in close], axis=1)
-    size = sign[:, None, None, None] * np.reshape(power, (len(mean), 1, -1))
-    return mean + size * residuals[drawn]
+    size = sign[:, None, None, None] * np.reshape(power, (len(close), 1, -1))
+    return size * residuals[drawn]
 
 
 def is_flat(nodes: Nodes) -> bool:

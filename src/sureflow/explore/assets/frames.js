@@ -130,6 +130,28 @@ function setTaps(first, shares, cell, at, count) {
   for (let tap = 0; tap < TAPS; tap++) shares[TAPS * cell + tap] = found[tap];
 }
 
+// Of every cell of a mesh the first of four cells of a frame around it, and what each of them counts (sureflow.models.frame_cells).
+function cellsAround(given, [nodes, at], { fineness, along, shape: [rows, lines] }) {
+  const first = new Int32Array(rows * lines), shares = new Float64Array(TAPS * rows * lines), next = lines > 1 ? 1 : 0;
+  const before = (place, count) => { const inside = Math.min(Math.max(place, 0), count - 1), low = Math.max(0, Math.min(Math.floor(inside), count - 2)); return [low, inside - low]; };
+  for (let line = 0; line < lines; line++) {
+    const reached = monotoneAt(given, nodes.subarray(line * given.length, (line + 1) * given.length), fineness * rows + 1), [left, on] = before(at ? at[line] / along : line, lines);
+    placesOf(reached, rows).forEach((place, row) => {
+      const [low, up] = before(place / fineness - 0.5, rows), cell = row * lines + line;
+      first[cell] = low * lines + left;
+      shares.set([(1 - up) * (1 - on), (1 - up) * on, up * (1 - on), up * on], TAPS * cell);
+    });
+  }
+  return { first, shares, corners: [0, next, lines, lines + next] };
+}
+
+// Sums of four values each.
+function shared(shares, count, value) {
+  const out = new Float32Array(count);
+  for (let i = 0; i < count; i++) for (let tap = 0; tap < TAPS; tap++) out[i] += shares[TAPS * i + tap] * value(i, tap);
+  return out;
+}
+
 function tapped(values, at) {
   const first = [0], shares = [0, 0, 0, 0];
   setTaps(first, shares, 0, at, values.length);

@@ -106,6 +106,7 @@ class Program {
       return region === EVERYWHERE ? warped(shares, rows, lines, size) : warpedAt(shares, rows, lines, region.points);
     }
     if (step.op === "frame") return this.framed(evaluation, step, variable, region);
+    if (step.op === "from_cells") return this.fromCells(evaluation, step, variable, region);
     if (step.op === "below") return below(small(0), step.settings, size, region.points);
     if (step.op === "only") return this.field(evaluation, step.inputs[0], step.settings.variable, region);
     if (step.op === "select") return this.field(evaluation, step.inputs[step.settings.which[variable]], variable, region);
@@ -139,6 +140,18 @@ class Program {
     if (region !== EVERYWHERE) return summedAt(rows, small, parts, way, stations, region.points);
     const frame = summed(rows, small, parts, stations, places);
     return broughtBack(at ? alongLines(frame, way, stations) : frame, way, shape[1]);
+  }
+
+  // A field over the cells of a frame, at those of the mesh; at some of them, from what lies around these alone.
+  fromCells(evaluation, { inputs: [cells, ...maps], arrays, settings }, variable, region) {
+    const { first, shares, corners } = this.once(evaluation, `cells ${maps}`, () => cellsAround(this.payload.array(arrays.given).data, maps.map((i) => this.small(evaluation, i)), settings));
+    if (region === EVERYWHERE) {
+      const values = this.field(evaluation, cells, variable, EVERYWHERE);
+      return shared(shares, first.length, (point, corner) => values[first[point] + corners[corner]]);
+    }
+    const points = Array.from(region.points), near = points.flatMap((point) => corners.map((corner) => first[point] + corner));
+    const values = this.field(evaluation, cells, variable, { name: `around ${region.name}`, points: near, fleeting: true });
+    return shared(points.flatMap((point) => [...shares.subarray(TAPS * point, TAPS * (point + 1))]), points.length, (i, corner) => values[TAPS * i + corner]);
   }
 
   // The same one for all ways to go on beyond the runs.
@@ -476,12 +489,13 @@ class Payload {
 
   rows(name, variable, region) {
     if (region === EVERYWHERE) return this.cached(`${name} ${variable}`, () => this.decoded(name, variable));
-    return this.cached(`${name} ${variable} ${region.name}`, () => {
+    const some = () => {
       const all = this.rows(name, variable, EVERYWHERE), { points } = region, size = points.length;
       const data = new Float32Array(all.count * size);
       for (let k = 0; k < all.count; k++) for (let i = 0; i < size; i++) data[k * size + i] = all.data[k * all.size + points[i]];
       return { ...all, size, data };
-    });
+    };
+    return region.fleeting ? some() : this.cached(`${name} ${variable} ${region.name}`, some);
   }
 
   // Levels are differences, once or twice from one stride to the next and perhaps within a stride, folded so that small ones are
