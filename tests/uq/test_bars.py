@@ -3,10 +3,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.ndimage import uniform_filter1d
 
 from sureflow.errors import SureflowError
 from sureflow.predictive import Predictive
-from sureflow.uq.bars import Calibration, CalibrationFacts, Query
+from sureflow.uq.bars import NO_NEIGHBORS, Calibration, CalibrationFacts, Neighbors, Query
 from sureflow.uq.domain import TrainingDomain
 from sureflow.uq.fit_bars import fit_calibration, fit_calibrations
 from sureflow.uq.folds import HeldOutRuns, joined
@@ -102,6 +103,17 @@ def test_a_side_that_was_not_taught_is_as_wide_as_the_widest(calibration):
     np.testing.assert_array_equal(*std)
 
 
+def test_factors_of_neighboring_points_are_learned_together():
+    """Of runs as few as these, those of single points would be scattered by chance."""
+    runs = held_out(WRONG_BY, 30, 1)
+    alone = fit_calibration(runs, exact=False)
+    together = fit_calibration(
+        runs, neighbors=Neighbors(mean=lambda fields: uniform_filter1d(fields, 7, mode="nearest")), exact=False
+    )
+    scatter = [np.diff(np.log(fitted.scale / WRONG_BY)).std() for fitted in (alone, together)]
+    assert scatter[1] < 0.4 * scatter[0]
+
+
 def test_beyond_two_sides_bars_lie_between_those_of_each():
     narrow = held_out(WRONG_BY, 60, 7, 0.5, 0.1)
     narrow = replace(narrow, beyond=np.roll(narrow.beyond, 1, axis=1))
@@ -121,7 +133,7 @@ def test_points_that_a_shock_reaches_only_beyond_a_side_have_bars_there():
         std[case, :, reached] = 1e-6
         error[case, :, reached] = 0.5 * rng.normal(size=VARIABLES)
     beyond = replace(runs, error=tuple(error), std=tuple(std))
-    fitted = fit_calibration(held_out(1.5, 60, 1), [(ABOVE, beyond)], neighbors, exact=False)
+    fitted = fit_calibration(held_out(1.5, 60, 1), [(ABOVE, beyond)], Neighbors(neighbors), exact=False)
     assert fitted.spread == (0.2,)
     claimed = CLAIMED.copy()
     claimed[:, 30] = 1e-6
@@ -231,8 +243,8 @@ def test_quantities_are_calibrated_with_the_same_runs_and_sides():
     inside, beyond = inside_runs(60, 1), runs_above(40, 2)
     inside = replace(inside, quantity_error=0.01 * inside.novelty[:, None] * rng.normal(size=(60, 3)))
     beyond = replace(beyond, quantity_error=0.2 * beyond.novelty[:, None] * rng.normal(size=(40, 3)))
-    found = fit_calibrations(inside, iter([(ABOVE, beyond)]), itself, exact=False)
-    assert found.fields.facts() == fit_calibration(inside, [(ABOVE, beyond)], itself, exact=False).facts()
+    found = fit_calibrations(inside, iter([(ABOVE, beyond)]), NO_NEIGHBORS, exact=False)
+    assert found.fields.facts() == fit_calibration(inside, [(ABOVE, beyond)], exact=False).facts()
     quantities = found.quantities
     assert isinstance(quantities, Calibration)
     assert quantities.scale.shape == (3, 1)
@@ -241,7 +253,7 @@ def test_quantities_are_calibrated_with_the_same_runs_and_sides():
     std = quantities.std(np.ones((2, 3, 1)), np.ones(2), sides, itself)
     np.testing.assert_allclose(std[0], 0.01, rtol=0.4)
     np.testing.assert_allclose(std[1], 0.2, rtol=0.4)
-    assert fit_calibrations(inside_runs(6, 1), (), itself, exact=False).quantities is None
+    assert fit_calibrations(inside_runs(6, 1), (), NO_NEIGHBORS, exact=False).quantities is None
 
 
 def test_runs_in_single_precision_and_from_files_are_as_good(calibration, tmp_path):

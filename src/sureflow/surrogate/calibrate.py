@@ -138,7 +138,7 @@ def calibrate(
     if walls is not None:
         held_out, left_out = walls.kept(held_out), walls.kept_sides(left_out)
     typical = typical_runs(training.parameters) if chosen.by_folds else None
-    fitted = fit_calibrations(held_out, left_out, surrogate.space.around, exact=not chosen.by_folds, typical=typical)
+    fitted = fit_calibrations(held_out, left_out, surrogate.space.neighbors, exact=not chosen.by_folds, typical=typical)
     if isinstance(fitted.quantities, Calibration):
         # Beyond the runs errors of quantities are larger than where sides of the runs were left out, as leaving out sides of
         # what is left shows: these may widen bars, but not make them narrower.

@@ -393,7 +393,7 @@ class Surrogate:
 
     def _query(self, place: Place) -> Query:
         predictor = self.predictor
-        return Query(place, predictor.unit, self.space.around, predictor, predictor.scaling.inputs)
+        return Query(place, predictor.unit, self.space.neighbors.largest, predictor, predictor.scaling.inputs)
 
     def calibrate(self, runs: Runs, *, folds: bool = False) -> "Surrogate":
         """The same model with error bars fitted to runs that it has not seen, or to folds over its training runs."""

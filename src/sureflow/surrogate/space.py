@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 from jaxtyping import Float
-from scipy.ndimage import maximum_filter
+from scipy.ndimage import maximum_filter, uniform_filter
 
 from sureflow import scratch
 from sureflow.data.locate import Stencil, locate
@@ -30,6 +30,7 @@ from sureflow.errors import SureflowError, Unanswerable
 from sureflow.models.contract import Coordinates, View, require_enough_runs, require_fitting
 from sureflow.models.interpolation import Interpolation, InterpolationSettings
 from sureflow.remembered import once_for_each
+from sureflow.uq.bars import NO_NEIGHBORS, Neighbors
 
 Conditions = Float[np.ndarray, "case parameter"]
 Fields = Float[np.ndarray, "case variable point"]
@@ -185,13 +186,22 @@ class Space:
         """What interpolates values of the mesh to physical points at a condition; points outside are refused."""
         return locate(points, self.at(condition), self.topology, self.location)
 
-    def around(self, fields: Fields) -> Fields:
-        """At every point the largest value among its neighbors in a structured block; elsewhere, the value itself."""
-        shape = self.topology.values_shape(self.location)
+    @cached_property
+    def neighbors(self) -> Neighbors:
+        """Of a structured block; elsewhere points are told of themselves alone."""
+        shape = self.shape
         if shape is None:
-            return fields
+            return NO_NEIGHBORS
         window = (1, 1, *(min(2 * NEIGHBORS + 1, size) for size in shape))
-        return maximum_filter(fields.reshape(*fields.shape[:2], *shape), window).reshape(fields.shape)
+
+        def largest(fields: Fields) -> Fields:
+            return maximum_filter(fields.reshape(*fields.shape[:2], *shape), window).reshape(fields.shape)
+
+        def mean(fields: Fields) -> Fields:
+            block = fields.reshape(*fields.shape[:2], *shape)
+            return uniform_filter(block, window, mode="nearest").reshape(fields.shape)  # type: ignore[arg-type]
+
+        return Neighbors(largest, mean)
 
     # On disk
 

@@ -21,7 +21,7 @@ close to one in practice when they come from folds over the training runs (CV+, 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -34,7 +34,7 @@ from sureflow.validation import settings
 Fields = Float[np.ndarray, "case variable point"]
 # Fields and their conditions in; the physical size of one unit of the calibration's space at each condition out.
 Unit = Callable[[Fields, Conditions], Float[np.ndarray, "case variable #point"]]
-# Fields in; at every point the largest value among its neighbors and itself out.
+# Fields in; at every point a number of its neighbors and itself out.
 Around = Callable[[Fields], Fields]
 
 # The part of a calibrated standard deviation that stands for leaving the ranges of the runs.
@@ -56,13 +56,23 @@ def alone(bars: Fields) -> Fields:
     return bars
 
 
+class Neighbors(NamedTuple):
+    """What points are told of their neighbors: the largest value, and the mean."""
+
+    largest: Around = alone
+    mean: Around = alone
+
+
+NO_NEIGHBORS = Neighbors()
+
+
 @dataclass(frozen=True)
 class Query:
     """What bars depend on besides the model's own: where the conditions lie, units and neighbors; and the model itself."""
 
     place: Place
     unit: Unit
-    around: Around
+    largest: Around  # among neighbors
     predict: Callable[[Conditions], Predictive]
     inputs: Callable[[Conditions], Conditions]  # what the model sees in place of the parameters
 
@@ -141,12 +151,12 @@ class Calibration(ErrorBars):
     reach: float
     conditions: tuple[tuple[float, ...], ...] = ()
 
-    def std(self, own: Fields, novelty: Novelty, beyond: Sides, around: Around) -> Fields:
+    def std(self, own: Fields, novelty: Novelty, beyond: Sides, largest: Around) -> Fields:
         """Calibrated standard deviation, from the model's own."""
         grown = own * self.growths(novelty)
         inside = self.scale * np.hypot(grown, FLOOR)
         for case in np.flatnonzero(beyond.any(axis=1)):
-            ratio = self._beyond(grown[case], beyond[case], around)
+            ratio = self._beyond(grown[case], beyond[case], largest)
             inside[case] *= ratio
         return inside
 
@@ -155,12 +165,12 @@ class Calibration(ErrorBars):
         return np.maximum(novelty, LEAST_NOVELTY)[:, None, None] ** self.growth
 
     def _beyond(
-        self, grown: Float[np.ndarray, "variable point"], beyond: Float[np.ndarray, " side"], around: Around
+        self, grown: Float[np.ndarray, "variable point"], beyond: Float[np.ndarray, " side"], largest: Around
     ) -> Float[np.ndarray, "variable point"]:
         """ErrorBars beyond the box over those of the form inside, at one condition."""
         distance = float(np.linalg.norm(beyond))
         squares = np.zeros_like(grown)
-        neighbors = around(grown[None])[0] if any(self.spread) else grown
+        neighbors = largest(grown[None])[0] if any(self.spread) else grown
         own = grown**2 + FLOOR**2
         for side in np.flatnonzero(beyond):
             factor, spread = self._side(int(side))
@@ -194,7 +204,7 @@ class Calibration(ErrorBars):
             inside = np.sqrt(sum(part**2 for part in parts.values()))
             for case in outside:
                 grown = own[case] * self.growths(place.novelty[case : case + 1])[0]
-                ratio = self._beyond(grown, place.beyond[case], query.around)
+                ratio = self._beyond(grown, place.beyond[case], query.largest)
                 for part in parts.values():
                     part[case] *= np.minimum(ratio, 1.0)
                 extra[case] = inside[case] * np.sqrt(np.maximum(ratio**2 - 1.0, 0.0))

@@ -46,7 +46,7 @@ class BarForm:
 
     growth: float = 0.0
     scale: Float[np.ndarray, "variable point"] | None = None
-    around: Around = alone
+    largest: Around = alone
     spread: float = 0.0
 
     def of(self, own: OfPoints, novelty: float, some: slice = slice(None)) -> OfPoints:
@@ -54,7 +54,7 @@ class BarForm:
         grown = np.asarray(own[some], float) * max(novelty, LEAST_NOVELTY) ** self.growth
         squares = grown**2 + FLOOR**2
         if self.spread:
-            squares += (self.spread * self.around(grown[None])[0]) ** 2
+            squares += (self.spread * self.largest(grown[None])[0]) ** 2
         bars = np.sqrt(squares)
         return bars if self.scale is None else self.scale[some] * bars
 
@@ -142,8 +142,13 @@ def _cross_validated(kind: Factor, sample: Sample, seed: int) -> float:
     return replace(sample, bars=bars).score()
 
 
-def factors_of(kind: Factor, runs: HeldOutRuns, sample: Sample, form: BarForm) -> Float[np.ndarray, "variable point"]:
-    """What bars are multiplied by at every point, in single precision, as it is kept: what is loaded is what was fitted."""
+def factors_of(
+    kind: Factor, runs: HeldOutRuns, sample: Sample, form: BarForm, mean: Around
+) -> Float[np.ndarray, "variable point"]:
+    """What bars are multiplied by at every point, in single precision, as it is kept: what is loaded is what was fitted.
+
+    A field of factors is smoothed, as a geometric `mean` over neighbors: few runs tell of every point.
+    """
     found = scratch.empty(runs.error[0].shape, np.float32)
     found[:] = 1.0
     if kind is Factor.ONE:
@@ -157,7 +162,7 @@ def factors_of(kind: Factor, runs: HeldOutRuns, sample: Sample, form: BarForm) -
             (np.asarray(error[some], float)[None], form.of(own, novelty, some)[None])
             for error, own, novelty in zip(runs.error, runs.std, runs.novelty, strict=True)
         )
-        found[some] = _local(one_by_one, levels[some])
+        found[some] = np.exp(mean(np.log(_local(one_by_one, levels[some]))[None])[0])
     found *= sample.times(found[:, sample.points]).levels()[:, None].astype(np.float32)
     # Of fields without any error, factors are next to nothing.
     return np.maximum(found, TINY, out=found)

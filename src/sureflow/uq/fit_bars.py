@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 
 from sureflow import scratch
 from sureflow.errors import SureflowError
-from sureflow.uq.bars import Around, Calibration, Calibrations, alone
+from sureflow.uq.bars import NO_NEIGHBORS, Around, Calibration, Calibrations, Neighbors, alone
 from sureflow.uq.choose_bars import AT_ONCE, BarForm, Factor, Points, Sample, best_factor, factors_of, fit_growth
 from sureflow.uq.conformal import LEVELS, mean_factors, simultaneous_factors
 from sureflow.uq.domain import DEFAULT_REACH
@@ -31,7 +31,7 @@ REACH = 2.0
 # go wrong) do not count in conformal factors: they would make the bars elsewhere look better than they are.
 COUNTED = 0.01
 # The logarithm of a side's factors starts from the mean of all sides with the weight of this many runs.
-PRIOR_SIDE = 3
+PRIOR_SIDE = 12
 STEEPEST_GROWTH = 1.0
 # Quantities have no bars of their own but novelty itself, and hardly any run says how they shrink next to a run.
 STEEPEST_OF_QUANTITIES = 0.0
@@ -46,7 +46,7 @@ WORTH = 0.005
 def fit_calibrations(
     held_out: HeldOutRuns,
     sides: Sides,
-    around: Around,
+    neighbors: Neighbors,
     *,
     exact: bool,
     typical: Bool[np.ndarray, " run"] | None = None,
@@ -64,7 +64,7 @@ def fit_calibrations(
             yield side, runs
             del runs  # before the next side is predicted
 
-    fields = fit_calibration(held_out, noted(), around, exact=exact, typical=typical, seed=seed)
+    fields = fit_calibration(held_out, noted(), neighbors, exact=exact, typical=typical, seed=seed)
     if not held_out.quantity_error.size:
         return Calibrations(fields)
     quantities = fit_calibration(held_out.quantities(), seen, steepest=STEEPEST_OF_QUANTITIES, exact=exact, seed=seed)
@@ -74,7 +74,7 @@ def fit_calibrations(
 def fit_calibration(
     held_out: HeldOutRuns,
     sides: Sides = (),
-    around: Around = alone,
+    neighbors: Neighbors = NO_NEIGHBORS,
     *,
     exact: bool,
     steepest: float = STEEPEST_GROWTH,
@@ -95,8 +95,8 @@ def fit_calibration(
         )
     _require_finite(held_out)
     shaping, scoring = _halves(held_out, seed) if exact else (held_out, held_out)
-    growth, scale = _fit_inside(_only(shaping, typical), steepest, seed)
-    beyond = _fit_sides(shaping, sides, BarForm(growth, scale, around), seed)
+    growth, scale = _fit_inside(_only(shaping, typical), neighbors.mean, steepest, seed)
+    beyond = _fit_sides(shaping, sides, BarForm(growth, scale, neighbors.largest), neighbors.mean, seed)
     fitted = Calibration(
         scale=scale,
         sides=beyond.factors,
@@ -110,7 +110,7 @@ def fit_calibration(
         exact=exact,
         reach=min(REACH * beyond.farthest, DEFAULT_REACH),
     )
-    scores = [_Scores(scoring, fitted, around, variable) for variable in range(len(scale))]
+    scores = [_Scores(scoring, fitted, neighbors.largest, variable) for variable in range(len(scale))]
     return replace(
         fitted,
         factors=_by_level([mean_factors(of_variable) for of_variable in scores]),
@@ -124,7 +124,7 @@ class _Scores:
 
     runs: HeldOutRuns
     fitted: Calibration
-    around: Around
+    largest: Around
     variable: int
 
     def __iter__(self) -> Iterator[Points]:
@@ -134,7 +134,7 @@ class _Scores:
         for start in range(0, len(self.runs), at_once):
             cases = slice(start, start + at_once)
             own = np.stack([np.asarray(run[some], float) for run in self.runs.std[cases]])
-            bars = fitted.std(own, self.runs.novelty[cases], self.runs.beyond[cases], self.around)[:, 0]
+            bars = fitted.std(own, self.runs.novelty[cases], self.runs.beyond[cases], self.largest)[:, 0]
             for error, std in zip(self.runs.error[cases], bars, strict=True):
                 # Points whose bars are not negligible beside those of their run. It takes no truth to tell.
                 counted = std >= COUNTED * np.sqrt((std**2).mean())
@@ -164,7 +164,9 @@ def _halves(runs: HeldOutRuns, seed: int) -> tuple[HeldOutRuns, HeldOutRuns]:
     return runs.select(order[: len(runs) // 2]), runs.select(order[len(runs) // 2 :])
 
 
-def _fit_inside(runs: HeldOutRuns, steepest: float, seed: int) -> tuple[float, Float[np.ndarray, "variable point"]]:
+def _fit_inside(
+    runs: HeldOutRuns, mean: Around, steepest: float, seed: int
+) -> tuple[float, Float[np.ndarray, "variable point"]]:
     """How bars grow with novelty, and what they are multiplied by at every point."""
     own = Sample.of(runs, BarForm(), seed)
     form = BarForm(growth := fit_growth(own, runs.novelty, steepest))
@@ -172,7 +174,7 @@ def _fit_inside(runs: HeldOutRuns, steepest: float, seed: int) -> tuple[float, F
     kind, score = best_factor((Factor.LEVEL, Factor.FIELD), sample, seed)
     if own.score() <= score + WORTH:
         return 0.0, np.ones(runs.error[0].shape, np.float32)
-    return growth, factors_of(kind, runs, sample, form)
+    return growth, factors_of(kind, runs, sample, form, mean)
 
 
 class _Side(NamedTuple):
@@ -193,16 +195,16 @@ class _Beyond(NamedTuple):
     farthest: float
 
 
-def _fit_sides(shaping: HeldOutRuns, sides: Sides, inside: BarForm, seed: int) -> _Beyond:
+def _fit_sides(shaping: HeldOutRuns, sides: Sides, inside: BarForm, mean: Around, seed: int) -> _Beyond:
     """The factors of all sides, from the held-out runs that lie beyond them and from those that were left out for that."""
     found: dict[int, _Side] = {}
     distances = [np.linalg.norm(shaping.beyond, axis=1)]
     for side, left_out in sides:
         distances.append(np.linalg.norm(left_out.beyond, axis=1))
-        _fit_side(found, side, joined([shaping.select(shaping.beyond[:, side] > 0), left_out]), inside, seed)
+        _fit_side(found, side, joined([shaping.select(shaping.beyond[:, side] > 0), left_out]), inside, mean, seed)
         del left_out  # before the next side is predicted
     for side in sorted({*np.flatnonzero(shaping.beyond.any(axis=0)).tolist()} - {*found}):
-        _fit_side(found, side, shaping.select(shaping.beyond[:, side] > 0), inside, seed)
+        _fit_side(found, side, shaping.select(shaping.beyond[:, side] > 0), inside, mean, seed)
     taught = tuple(sorted(found))
     distance = np.concatenate(distances)
     distance = distance[distance > 0]
@@ -215,19 +217,19 @@ def _fit_sides(shaping: HeldOutRuns, sides: Sides, inside: BarForm, seed: int) -
     )
 
 
-def _fit_side(found: dict[int, _Side], side: int, runs: HeldOutRuns, inside: BarForm, seed: int) -> None:
+def _fit_side(found: dict[int, _Side], side: int, runs: HeldOutRuns, inside: BarForm, mean: Around, seed: int) -> None:
     """Add what the runs beyond one side show, if they are enough."""
     n_runs = len(np.unique(runs.run))
     if n_runs < FEWEST_OF_A_SIDE:
         return
     kinds = tuple(Factor) if n_runs >= FEWEST_OF_A_FIELD else (Factor.LEVEL,)
     tried = []
-    for form in (inside,) if inside.around is alone else (inside, replace(inside, spread=SPREAD)):
+    for form in (inside,) if inside.largest is alone else (inside, replace(inside, spread=SPREAD)):
         sample = Sample.of(runs, form, seed)
         kind, score = best_factor(kinds, sample, seed)
         tried.append((score, form, sample, kind))
     _, form, sample, kind = tried[-1] if tried[-1][0] <= tried[0][0] + WORTH else tried[0]
-    found[side] = _Side(factors_of(kind, runs, sample, form), form.spread, n_runs)
+    found[side] = _Side(factors_of(kind, runs, sample, form, mean), form.spread, n_runs)
 
 
 def _pooled(sides: list[_Side], shape: tuple[int, ...]) -> Float[np.ndarray, "taught variable point"]:
