@@ -10,7 +10,7 @@ from sureflow.errors import SureflowError
 from sureflow.models import AlignedSettings, BodyAlignedSettings, InterpolationSettings, View
 from sureflow.models.aligned import Aligned
 from sureflow.models.alignment import Systems, combined
-from sureflow.models.beyond import EARLIER, edge, is_beyond, learned_sides, nowhere
+from sureflow.models.beyond import DOUBTED, EARLIER, edge, is_beyond, learned_sides, nowhere
 from sureflow.models.kernels import KERNELS, System, inverse_system
 
 NOWHERE = np.empty((0, 0))
@@ -107,11 +107,11 @@ def test_few_runs_do_not_tell(nodes):
     assert len(nodes) > 4 or not asked
 
 
-def test_the_distance_between_the_ways_is_a_part_of_the_bars():
+def test_half_of_the_distance_between_the_ways_is_a_part_of_the_bars():
     straight, bent = (model(wave, straight=sides) for sides in (EVERYWHERE, ~EVERYWHERE))
     for one, other in ((straight, bent), (bent, straight)):
         found, otherwise = on_the_way(one, [0.6]), on_the_way(other, [0.6])
-        doubt = np.abs(found.mean - otherwise.mean)
+        doubt = DOUBTED * np.abs(found.mean - otherwise.mean)
         alone = replace(one, straight=np.full((2, 2), EARLIER)).predict(OUT[None] + 0.6 * AWAY, NOWHERE).std
         assert (found.std >= doubt).all()
         if one is bent:  # models of earlier versions bend, without a doubt
@@ -149,7 +149,7 @@ def test_aligned_runs_have_both_ways_and_their_distance_in_the_bars(settings):
     assert np.abs(straight.mean[0] - bent.mean[0]).max() > 0.0
     np.testing.assert_array_equal(straight.mean[1], bent.mean[1])
     np.testing.assert_array_equal(bent.mean, earlier.mean)
-    doubt = np.abs(straight.mean[0] - bent.mean[0])
+    doubt = DOUBTED * np.abs(straight.mean[0] - bent.mean[0])
     np.testing.assert_allclose(bent.std[0], np.hypot(earlier.std[0], doubt), atol=2e-7)  # in single precision
 
 
@@ -186,7 +186,7 @@ def test_bars_at_runs_left_out_on_the_edge_hold_the_doubt(settings):
     np.testing.assert_array_equal(found.std[4], before.std[4])
     mean, otherwise = both_ways_beyond(bent, given, outer)
     np.testing.assert_allclose(found.mean[:4], mean, atol=5e-6)  # in single precision
-    doubt = np.abs(otherwise - mean)
+    doubt = DOUBTED * np.abs(otherwise - mean)
     assert doubt.max() > 1e-4
     np.testing.assert_allclose(found.std[:4], np.hypot(before.std[:4], doubt), atol=2e-6)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from sureflow.explore.packing import Kind
 from sureflow.explore.program import Value, join
-from sureflow.models.beyond import counts_doubts, limits
+from sureflow.models.beyond import DOUBTED, counts_doubts, limits
 from sureflow.models.contract import Coordinates
 from sureflow.models.pod_gp import WIDE
 from sureflow.models.trend import degree_of, products_of
@@ -49,23 +49,23 @@ def interpolation(fitted: Any, inputs: Value, coordinates: Coordinates) -> Form:
     if counts_doubts(fitted.straight):
         otherwise = interpolant_of(fitted, inputs, fitted.kernel, otherwise=True)[0]
         # Of weights, not of fields, whose difference would lose digits.
-        parts[DOUBT] = ((otherwise - weights) * _is_beyond(fitted, inputs)).rows(fitted.fields, Kind.RUNS)
+        parts[DOUBT] = ((otherwise - weights) * _doubted(fitted, inputs)).rows(fitted.fields, Kind.RUNS)
     return Form(weights.rows(fitted.fields, Kind.RUNS), parts, novelty)
 
 
 def doubts(fitted: Any, inputs: Value, mean: Mean) -> dict[str, Value]:
-    """A part of the bars of aligned runs: what other ways to go on beyond the runs would change (`models.beyond`)."""
+    """A part of the bars of aligned runs: half of what other ways to go on beyond the runs would change (`models.beyond`)."""
     if not counts_doubts(fitted.straight):
         return {}
-    return {DOUBT: (mean(True) - mean(False)) * _is_beyond(fitted, inputs)}
+    return {DOUBT: (mean(True) - mean(False)) * _doubted(fitted, inputs)}
 
 
-def _is_beyond(fitted: Any, inputs: Value) -> Value:
-    """1 beyond the box of the runs, where the distance between the two ways is a part of the bars, and 0 within."""
+def _doubted(fitted: Any, inputs: Value) -> Value:
+    """The share of the distance between the two ways that is a part of the bars: none within the box of the runs."""
     scaled = _scaled(fitted, inputs)
     distance = ((scaled - _within(fitted, scaled, np.ones_like(fitted.straight, bool))) ** 2).sum()
     # A field times 0 takes no time.
-    return distance / distance.at_least(np.finfo(float).tiny)
+    return distance / distance.at_least(np.finfo(float).tiny) * DOUBTED
 
 
 def missed_nearby(fitted: Any, inputs: Value, kernel: str) -> tuple[Value, Value]:

@@ -12,7 +12,13 @@ from sureflow import scratch
 from sureflow.errors import SureflowError
 from sureflow.models.alignment import KERNEL, Field, Missed, Mixed, Powers, Systems, Warp, Weights, at_points, combined
 from sureflow.models.belief import Belief, interpolated, mean_squares
-from sureflow.models.beyond import StoredSides, counts_doubts, require_sides, sides_of_earlier_versions
+from sureflow.models.beyond import (
+    DOUBTED,
+    StoredSides,
+    counts_doubts,
+    require_sides,
+    sides_of_earlier_versions,
+)
 from sureflow.models.body_frame import BodyFrame
 from sureflow.models.contract import (
     Coordinates,
@@ -179,7 +185,7 @@ class Aligned(FittedModel):
                 weights, _ = self._systems.left_out([group], otherwise=True)
                 fields = combined(self.warp, weights[:, beyond], self.warp.layers[group[beyond]])
                 for row, field in zip(rows[beyond], fields, strict=True):
-                    std[row] = np.hypot(std[row], field - mean[row])
+                    std[row] = np.hypot(std[row], DOUBTED * (field - mean[row]))
 
     @one_blas_thread()
     def leave_out_mean(self, groups: Groups) -> Fields:
@@ -289,13 +295,13 @@ class Aligned(FittedModel):
     def _doubts(
         self, asked: Float[np.ndarray, "case varying"], told: Float[np.ndarray, "case column"], mean: Fields
     ) -> dict[int, Field]:
-        """At conditions beyond the runs, what the other ways to go on there would change."""
+        """At conditions beyond the runs, half of what the other ways to go on there would change."""
         if not counts_doubts(self.straight) or not self._systems.is_beyond(asked).any():
             return {}
         beyond = np.flatnonzero(self._systems.is_beyond(asked))
         weights, _ = self._systems.weights_and_powers(asked[beyond], otherwise=True)
         fields = combined(self.warp, weights, told[beyond])
-        return {case: field - mean[case] for case, field in zip(beyond.tolist(), fields, strict=True)}
+        return {case: DOUBTED * (field - mean[case]) for case, field in zip(beyond.tolist(), fields, strict=True)}
 
     @cached_property
     def _systems(self) -> Systems:

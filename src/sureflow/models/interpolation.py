@@ -12,6 +12,7 @@ from sureflow import scratch
 from sureflow.errors import SureflowError
 from sureflow.models.belief import Belief, interpolated, mean_squares
 from sureflow.models.beyond import (
+    DOUBTED,
     Group,
     Sides,
     StoredSides,
@@ -222,13 +223,13 @@ class Interpolation(FittedModel):
     def _doubts(
         self, inputs: Float[np.ndarray, "case varying"], weights: Float[np.ndarray, "case run"]
     ) -> dict[int, Float[np.ndarray, "variable point"]]:
-        """At conditions beyond the runs, what the other ways to go on there would change."""
+        """At conditions beyond the runs, half of what the other ways to go on there would change."""
         if not counts_doubts(self.straight):
             return {}
         beyond = np.flatnonzero(is_beyond(inputs, self.nodes))
         near = edge(inputs[beyond], self.nodes, self.straight <= 0)
         others, _ = self._system.weights_and_powers(inputs[beyond], near)
-        return dict(zip(beyond.tolist(), self._sum(others - weights[beyond]), strict=True))
+        return dict(zip(beyond.tolist(), self._sum(DOUBTED * (others - weights[beyond])), strict=True))
 
     def _sum(self, weights: Float[np.ndarray, "case run"]) -> Fields:
         rows = self.fields.reshape(len(self.nodes), -1)
@@ -255,7 +256,7 @@ class _Without:
     inner: Float[np.ndarray, "other other"]  # P of the others alone
     weights: Float[np.ndarray, "run other"]
     power: Float[np.ndarray, " run"]
-    # What the other ways to go on change the weights by, where runs of the group lie beyond the others.
+    # Half of what the other ways to go on change the weights by, where runs of the group lie beyond the others.
     doubt: Float[np.ndarray, "run other"] | None
     nearby: Float[np.ndarray, "run other"]
 
@@ -275,7 +276,7 @@ class _Without:
             weights, power = system.weights_and_powers(asked, edge(asked, nodes, model.straight > 0))
             if counts_doubts(model.straight):
                 otherwise, _ = system.weights_and_powers(asked, edge(asked, nodes, model.straight <= 0))
-                doubt = otherwise - weights
+                doubt = DOUBTED * (otherwise - weights)
         return cls(group, others, errors, coupling, inner, weights, power, doubt, nearby(asked, nodes))
 
     def predict(
