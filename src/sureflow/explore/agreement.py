@@ -16,7 +16,7 @@ from sureflow.surrogate.model import Surrogate
 
 # The shares of the range of a field, and of bars, that may be lost. Bits of rows to begin with, how often others are tried, how
 # many more of them than needed, and the share of a loss that more of them must leave at most.
-ENOUGH, ENOUGH_OF_BARS = 5e-5, 0.0035
+ENOUGH, ENOUGH_OF_BARS = 5e-5, 0.004
 MORE_BITS, TRIES, MARGIN, WORTH = -3.0, 5, 0.1, 0.95
 MORE_BITS_AT_MOST = (-8.0, 12.0)
 # Shares of the size of a field: a range that is rounding alone, and what is shown for it.
