@@ -19,7 +19,8 @@ def model(tmp_path):
 def test_proposals_come_as_table_campaign_and_picture(run, model, tmp_path):
     ended = run("propose", model, "runs.zarr", "--count", "3", "-o", "next.toml", "--picture", "next.png")
     assert ended.out.startswith(" mach  altitude_km")
-    assert "steps" in ended.out
+    assert "steps: what the run is expected to take" in ended.out
+    assert "mean_std: the standard deviation that the model expects" in ended.out
     assert "criterion: integrated-bar, as the model knows covariances between conditions" in " ".join(ended.out.split())
     campaign = load_campaign(str(tmp_path / "next.toml"))
     assert len(campaign.rows()) == 3

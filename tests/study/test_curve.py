@@ -7,7 +7,7 @@ import synthetic
 from sureflow.data.store import open_runs
 from sureflow.errors import SureflowError
 from sureflow.study import curve
-from sureflow.study.curve import curve_settings, curve_table
+from sureflow.study.curve import curve_rates, curve_settings, curve_table
 from sureflow.study.division import StudyRuns
 from sureflow.study.judging import evaluate_model
 from sureflow.study.training import train_model
@@ -38,6 +38,24 @@ def test_a_curve_has_a_point_for_every_number_of_runs(tmp_path):
     whole = next(row for row in rows if (row["region"], row["variable"], row["domain"]) == ("all", "mean", "in_domain"))
     assert (table[0]["mae in_domain"], table[0]["miscalibration in_domain"]) == (whole["mae"], whole["miscalibration"])
     assert {row["label"] for row in rows} == {"interpolation"}  # one line of the figure
+
+
+def test_rates_are_those_of_powers():
+    def curve_of(model, errors):
+        told = {"model": model, "domain": "in_domain", "variable": "mean", "region": "all"}
+        return [{**told, "runs": runs, "mae": error} for runs, error in errors.items()]
+
+    sizes = (5, 10, 20, 40)
+    rows = [
+        *curve_of("steep", {size: 2.0 * size**-0.5 for size in sizes}),
+        *curve_of("flat", dict.fromkeys(sizes, 0.1)),
+        *curve_of("short", {5: 0.2, 10: 0.1}),
+        *curve_of("exact", dict.fromkeys(sizes, 0.0)),
+    ]
+    assert curve_rates(rows) == [
+        "steep, in_domain: errors fall as runs^-0.5; half the error takes 4 times the runs",
+        "flat, in_domain: more runs hardly help",
+    ]
 
 
 def test_models_of_wall_layers_are_compared_where_runs_have_them(tmp_path, monkeypatch):

@@ -34,8 +34,9 @@ def curve(
     """Show how accuracy improves with the number of runs.
 
     Makes a learning curve: error and calibration against the number of training runs, chosen to fill the parameter space.
-    It can be stopped at any time; the same command continues it. Writes a report with the figure and prints the table: errors
-    and miscalibration areas over all points of a domain.
+    It can be stopped at any time; the same command continues it. Writes a report with the figure and prints the table: errors,
+    in standard deviations of the training runs, and miscalibration areas over all points of a domain; and how errors fall with
+    the number of runs.
     """
     names = None if models is None else parse_names("models", models)
     counts = parse_counts("sizes", sizes)
@@ -46,8 +47,11 @@ def curve(
     from sureflow.cli.study import follow_study
     from sureflow.evaluate.results import Results
     from sureflow.evaluate.tables import to_text
-    from sureflow.study.curve import curve_settings, curve_table
+    from sureflow.study.curve import curve_rates, curve_settings, curve_table
 
     report = follow_study(output, curve_settings(runs, names, counts, split), overwrite=overwrite)
-    out.print(to_text(curve_table(Results.read(output).rows)), markup=False)
+    rows = Results.read(output).rows
+    out.print(to_text(curve_table(rows)), markup=False)
+    for rate in curve_rates(rows):
+        out.print(rate, markup=False)
     print(report)

@@ -9,6 +9,13 @@ from sureflow.cli.inputs import require_picture
 from sureflow.cli.remarks import begin
 from sureflow.errors import SureflowError
 
+# What the columns of the table mean.
+COLUMNS = {
+    "distance": "to the nearest run, as the model sees its inputs",
+    "mean_std": "the standard deviation that the model expects, mean over fields and points, in normalized units",
+    "steps": "what the run is expected to take, from the runs of the store",
+}
+
 if TYPE_CHECKING:
     import pandas
 
@@ -102,6 +109,9 @@ def tell(found: "Proposal", count: int, meaning: str, runs: Path | None, *, by_d
         say(f"the region of use has only {len(found.table)} candidates")
     out.print(printed(found.table), markup=False)
     out.print(f"gain: {meaning}", markup=False)
+    for name, explained in COLUMNS.items():
+        if name in found.table:
+            out.print(f"{name}: {explained}", markup=False)
     if by_default:
         out.print(why(found.criterion), markup=False)
     if computed := len(found.computed):

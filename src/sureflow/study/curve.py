@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from jaxtyping import Float
+
 from sureflow.data.runs import Runs
 from sureflow.data.scaling import SimilarityScaling
 from sureflow.data.splits import SPLITS, RandomRuns, Split
@@ -16,6 +19,8 @@ from sureflow.study.agenda import Entry, StudySettings
 
 USUAL = ("aligned", "layer-aligned", "body-aligned", "interpolation", "pod-gp", "pod-deeponet")
 TEST_SHARE = 0.2  # of the runs, where no split is given
+# Numbers of runs that tell a rate, and the power of a rate that is none: ten times the runs would leave four fifths of the error.
+FEWEST_SIZES, LEAST_POWER = 3, 0.1
 
 
 def curve_models() -> list[str]:
@@ -67,12 +72,34 @@ def _entry(model: str, size: int, available: int) -> Entry:
     return Entry.model_validate(values)
 
 
+def curve_rates(rows: Sequence[Row]) -> list[str]:
+    """For every model and domain, how its errors fall with the number of runs, as a power of it fitted to the whole curve."""
+    errors: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    for row in _whole_fields(rows):
+        errors.setdefault((row["model"], row["domain"]), []).append((row["runs"], row["mae"]))
+    return [
+        f"{model}, {domain}: {_rate(np.array(points))}"
+        for (model, domain), points in errors.items()
+        if len(points) >= FEWEST_SIZES and all(error > 0 for _, error in points)
+    ]
+
+
+def _rate(points: Float[np.ndarray, "size 2"]) -> str:
+    runs, errors = np.log(points.T)
+    power = -float(np.polyfit(runs, errors, 1)[0])
+    if power < LEAST_POWER:
+        return "more runs hardly help"
+    return f"errors fall as runs^-{power:.2g}; half the error takes {2 ** (1 / power):.2g} times the runs"
+
+
 def curve_table(rows: Sequence[Row]) -> list[Row]:
     """A row for every model and number of runs: MAE and miscalibration area by domain, over all points."""
     table: dict[tuple[str, int], Row] = {}
-    for row in rows:
-        if row["variable"] != "mean" or row["region"] != "all":
-            continue
+    for row in _whole_fields(rows):
         line = table.setdefault((row["model"], row["runs"]), {"model": row["model"], "runs": row["runs"]})
         line |= {f"mae {row['domain']}": row["mae"], f"miscalibration {row['domain']}": row["miscalibration"]}
     return list(table.values())
+
+
+def _whole_fields(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row["variable"] == "mean" and row["region"] == "all"]
