@@ -9,8 +9,12 @@ from scipy.ndimage import map_coordinates
 import layers
 from sureflow.errors import SureflowError
 from sureflow.models import AlignedSettings, BodyAlignedSettings
+from sureflow.models.beyond import EARLIER
 from sureflow.models.body_frame import BodyFrame
-from sureflow.models.frame_cells import Cells
+from sureflow.models.frame_cells import CellPlaces
+from sureflow.models.kernels import nearby
+from sureflow.surrogate.learning import learn
+from sureflow.surrogate.specification import Specification
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +28,9 @@ def model(given):
 
 
 def somewhere(rng, shape=(7, 4)):
-    """Cells at any places of a block, beyond its ends as well."""
+    """CellPlaces at any places of a block, beyond its ends as well."""
     lines = np.sort(rng.uniform(-0.5, shape[1] - 0.5, size=shape[1]))
-    return Cells(rng.uniform(-0.5, shape[0] - 0.5, size=shape), lines)
+    return CellPlaces(rng.uniform(-0.5, shape[0] - 0.5, size=shape), lines)
 
 
 def test_values_between_cells_are_those_of_scipy():
@@ -39,7 +43,7 @@ def test_values_between_cells_are_those_of_scipy():
 
 
 def test_a_mesh_of_one_line():
-    cells = Cells(np.array([[0.5], [1.0], [1.7]]), np.zeros(1))
+    cells = CellPlaces(np.array([[0.5], [1.0], [1.7]]), np.zeros(1))
     np.testing.assert_allclose(cells.between(np.array([[0.0, 1.0, 4.0]])), [[0.5, 1.0, 3.1]])
 
 
@@ -80,13 +84,59 @@ def test_bars_go_where_the_shock_goes(given, model):
     assert largest(farthest) - largest(nearest) == pytest.approx(shock[farthest] - shock[nearest], abs=1.0)
 
 
-def test_residuals_are_on_cells_of_the_frame(given, model):
-    assert model.is_framed
-    assert isinstance(model.warp, BodyFrame)
-    assert model.residuals.shape == given.fields.shape
-    missed = np.asarray(model.leave_out_mean([*np.arange(20)[:, None]])) - given.fields
-    np.testing.assert_allclose(model.missed, np.sqrt((missed**2).mean(axis=(1, 2))), rtol=1e-3)
-    assert not AlignedSettings().fit(given).is_framed
+@pytest.fixture(scope="module")
+def of_bodies():
+    """Meshes whose walls turn on other lines from run to run."""
+    return learn(layers.bodies(30), Specification(BodyAlignedSettings(), "similarity")).predictor.fitted
+
+
+@pytest.mark.parametrize("which", ["model", "of_bodies"])
+def test_bars_are_kept_on_cells_of_the_frame(request, which):
+    """What is missed at a run left out goes there by the map of this run, and its bars come back by the same."""
+    fitted = request.getfixturevalue(which)
+    frame, runs = fitted.warp, range(0, len(fitted.nodes), 7)
+    assert isinstance(frame, BodyFrame)
+    assert fitted.is_framed
+    one_by_one = [*np.arange(len(fitted.nodes))[:, None]]
+    left_out = fitted.leave_out(one_by_one).predictive
+    weights, powers = fitted._systems.left_out(one_by_one)
+    power = (powers[1:].T @ frame.shares_of_points)[:, None]
+    fields = np.stack([*frame.combined(np.eye(len(fitted.nodes))[None], frame.told)])
+    missed = np.asarray(left_out.mean) - fields
+    np.testing.assert_allclose(fitted.error_sizes, np.sqrt((missed**2).mean(axis=(1, 2))), rtol=1e-3)
+    straight = replace(fitted, straight=np.full_like(fitted.straight, EARLIER))  # whose bars hold no doubt
+    std = np.asarray(straight.leave_out(one_by_one).predictive.std)
+    for run in runs:
+        there = frame.cells_of_frame(frame.shocks[run], frame.told[run])
+        expected = there.between(missed[run]) / power[run]
+        np.testing.assert_allclose(fitted.residuals[run], expected, atol=1e-4 * np.abs(expected).max())
+        others = np.setdiff1d(np.arange(len(fitted.nodes)), [run])
+        close = nearby(fitted.nodes[[run]], fitted.nodes[others], float(fitted.width[0]))[0]
+        in_frame = power[run] * np.sqrt(np.einsum("k,kvp->vp", close, fitted.residuals[others].astype(float) ** 2))
+        asked = weights[0][run] @ frame.shocks
+        expected = frame.cells_of_mesh(asked, frame.told[run]).between(in_frame)
+        np.testing.assert_allclose(std[run], expected, atol=1e-4 * expected.max())
+
+
+def test_the_way_there_and_back_along_the_wall(of_bodies):
+    frame, (n_rows, n_lines) = of_bodies.warp, of_bodies.warp.shape
+    assert frame.shocks.shape[1] > n_lines
+    lines = np.broadcast_to(np.arange(float(n_lines)), (n_rows, n_lines)).reshape(1, -1)
+    for run in range(3):
+        there = frame.cells_of_frame(frame.shocks[run], frame.told[run])
+        back = frame.cells_of_mesh(frame.shocks[run], frame.told[run])
+        assert np.abs(there.lines - np.arange(n_lines)).max() > 0.01
+        found = back.between(there.between(lines)).reshape(n_rows, n_lines)
+        np.testing.assert_allclose(found, lines.reshape(n_rows, n_lines), atol=0.5)
+
+
+def test_one_draw_decides_for_all_cells():
+    """Of a field that is linear in the rows, all cells draw from the row below, or all from the one above."""
+    cells = CellPlaces(np.full((5, 3), 1.0) * np.arange(5)[:, None] + np.full((5, 3), 0.5), np.arange(3.0))
+    rows = np.repeat(np.arange(5.0), 3)[None]
+    for seed in range(8):
+        step = cells.drawn(rows, np.random.default_rng(seed)).reshape(5, 3)[:-1] - np.arange(4.0)[:, None]
+        assert step.min() == step.max()
 
 
 def test_samples_scatter_as_the_bars_say(given, model):
@@ -100,16 +150,19 @@ def test_samples_scatter_as_the_bars_say(given, model):
 
 
 def test_models_of_earlier_versions_keep_their_bars_on_the_mesh(given, model):
-    arrays = {name: array for name, array in model.arrays().items() if name != "missed"}
+    arrays = {name: array for name, array in model.arrays().items() if name != "error_sizes"}
     former = type(model).from_arrays(arrays)
     assert not former.is_framed
+    assert not AlignedSettings().fit(given).is_framed
     inputs = given.inputs[:2] + 0.05
-    expected = replace(model, missed=np.zeros(0)).predict(inputs, given.coordinates).std
+    expected = replace(model, error_sizes=np.zeros(0)).predict(inputs, given.coordinates).std
     np.testing.assert_array_equal(former.predict(inputs, given.coordinates).std, expected)
     assert not np.allclose(expected, model.predict(inputs, given.coordinates).std, rtol=0.1)
 
 
-@pytest.mark.parametrize("missed", [np.ones(3), -np.ones(20), np.full(20, np.nan), np.ones((20, 1))])
-def test_what_was_missed_must_fit_the_runs(model, missed):
-    with pytest.raises(SureflowError, match="what it missed at its runs does not fit them; train it again"):
-        type(model).from_arrays({**model.arrays(), "missed": missed})
+@pytest.mark.parametrize(
+    "sizes", [np.ones(3), -np.ones(20), np.full(20, np.nan), np.full(20, np.inf), np.ones((20, 1))]
+)
+def test_sizes_of_errors_must_fit_the_runs(model, sizes):
+    with pytest.raises(SureflowError, match="the sizes of its errors do not fit its runs"):
+        type(model).from_arrays({**model.arrays(), "error_sizes": sizes})

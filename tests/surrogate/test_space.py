@@ -21,6 +21,7 @@ from sureflow.surrogate.learning import learn
 from sureflow.surrogate.space import MovingGeometry, Space
 from sureflow.surrogate.specification import Specification
 from sureflow.train.networks import Networks
+from sureflow.uq.bars import NO_NEIGHBORS
 from views import view_of_runs
 
 ASKED = np.array([[0.7, 0.4], [1.3, 0.52]])
@@ -36,7 +37,8 @@ def models():
 def test_models_of_whole_fields_are_equal_on_every_mesh(models):
     """The same values at other places: means, bars and calibration agree to the last bit.
 
-    Beyond the sides, bars of neighboring cells may count as well; neighbors are known in structured blocks alone.
+    Neighbors are known in structured blocks alone: there, bars of neighboring cells may count beyond the sides, and fields of
+    factors are smoothed, of which the bars of these runs need none.
     """
     expected = models["block"].predictive(ASKED)
     known = models["block"].calibration.fields.facts()
@@ -46,6 +48,17 @@ def test_models_of_whole_fields_are_equal_on_every_mesh(models):
         np.testing.assert_array_equal(found.mean, expected.mean)
         np.testing.assert_array_equal(found.std, expected.std)
         assert replace(model.calibration.fields.facts(), spread=known.spread) == known
+
+
+def test_neighbors_are_those_of_a_block(models):
+    """Three cells away at most, along every index; beyond the ends, the cells at the ends count on."""
+    space = models["block"].space
+    field = np.random.default_rng(0).normal(size=space.shape)
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(field, 3, mode="edge"), (7, 7))
+    largest, smoothed = (around(field.reshape(1, 1, -1)).reshape(space.shape) for around in space.neighbors)
+    np.testing.assert_array_equal(largest, windows.max(axis=(2, 3)))
+    np.testing.assert_allclose(smoothed, windows.mean(axis=(2, 3)), atol=1e-14)
+    assert models["volume"].space.neighbors is NO_NEIGHBORS
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,13 +3,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.ndimage import uniform_filter1d
+from scipy.ndimage import correlate1d
 
 from sureflow.errors import SureflowError
 from sureflow.predictive import Predictive
 from sureflow.uq.bars import NO_NEIGHBORS, Calibration, CalibrationFacts, Neighbors, Query
 from sureflow.uq.domain import TrainingDomain
-from sureflow.uq.fit_bars import fit_calibration, fit_calibrations
+from sureflow.uq.fit_bars import _pooled, _Side, fit_calibration, fit_calibrations
 from sureflow.uq.folds import HeldOutRuns, joined
 from sureflow.validation import plain, validated
 
@@ -103,15 +103,44 @@ def test_a_side_that_was_not_taught_is_as_wide_as_the_widest(calibration):
     np.testing.assert_array_equal(*std)
 
 
+def smoothed(fields):
+    return correlate1d(fields, np.full(7, 1 / 7), mode="nearest")
+
+
 def test_factors_of_neighboring_points_are_learned_together():
-    """Of runs as few as these, those of single points would be scattered by chance."""
-    runs = held_out(WRONG_BY, 30, 1)
-    alone = fit_calibration(runs, exact=False)
-    together = fit_calibration(
-        runs, neighbors=Neighbors(mean=lambda fields: uniform_filter1d(fields, 7, mode="nearest")), exact=False
+    """Of runs as few as these, those of single points would be scattered by chance, inside and beyond a side."""
+    runs, above = held_out(WRONG_BY, 30, 1), runs_above(30, 2)
+    alone, together = (
+        fit_calibration(runs, [(ABOVE, above)], neighbors, exact=False)
+        for neighbors in (NO_NEIGHBORS, Neighbors(smoothed=smoothed))
     )
-    scatter = [np.diff(np.log(fitted.scale / WRONG_BY)).std() for fitted in (alone, together)]
-    assert scatter[1] < 0.4 * scatter[0]
+    for one, other, truth in (
+        (alone.scale, together.scale, WRONG_BY),
+        (alone.sides[0], together.sides[0], WORSE_BY),
+    ):
+        scatter = [np.diff(np.log(factors / truth)).std() for factors in (one, other)]
+        assert scatter[1] < 0.5 * scatter[0]
+
+
+def test_points_without_errors_take_nothing_from_their_neighbors():
+    """As in a uniform free stream ahead of a shock, where models are exact: bars beside it stay as large."""
+    runs = held_out(WRONG_BY, 40, 1)
+    error, std = np.stack(runs.error), np.stack(runs.std).copy()
+    error[:, :, :36], std[:, :, :36] = 1e-14 * error[:, :, :36], 1e-6 * std[:, :, :36]
+    runs = replace(runs, error=tuple(error), std=tuple(std))
+    fitted = fit_calibration(runs, neighbors=Neighbors(smoothed=smoothed), exact=False)
+    bars = fitted.std(std, runs.novelty, runs.beyond, itself)
+    spread = np.sqrt((error**2).mean(axis=0)) / np.sqrt((bars**2).mean(axis=0))
+    assert spread[:, 36:].max() < 2.0
+
+
+@pytest.mark.parametrize("runs", [2, 12, 60])
+def test_factors_of_few_runs_move_to_the_mean_of_all_sides(runs):
+    """The mean has the weight of twelve runs."""
+    sides = [_Side(np.full((1, 3), level), 0.0, count) for level, count in ((1.0, 1000), (4.0, runs))]
+    mean = np.log(4.0) * runs / (1000 + runs)
+    expected = np.log(4.0) + (mean - np.log(4.0)) * 12 / (runs + 12)
+    np.testing.assert_allclose(np.log(_pooled(sides, (1, 3))[1]), expected, rtol=1e-5)
 
 
 def test_beyond_two_sides_bars_lie_between_those_of_each():

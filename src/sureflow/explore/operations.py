@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 
 from sureflow.data.wall_layer import are_normal, places_along
 from sureflow.models.body_frame import body_nodes, stations_of_lines
-from sureflow.models.frame_cells import Cells
+from sureflow.models.frame_cells import CellPlaces
 from sureflow.models.kernels import KERNELS, System
 from sureflow.models.shock_frame import at_places, frame_nodes, places_of_rows
 from sureflow.models.warps import monotone, taps
@@ -173,7 +173,9 @@ def _from_cells(
     found = []
     for case, one in enumerate(x):
         rows = _rows_of_places(nodes[case], given, fineness * shape[0] + 1, shape)
-        found.append(Cells.in_frame(rows, np.arange(float(shape[1])) if at is None else at[case] / along).between(one))
+        found.append(
+            CellPlaces.in_frame(rows, np.arange(float(shape[1])) if at is None else at[case] / along).between(one)
+        )
     return np.stack(found)
 
 

@@ -30,7 +30,7 @@ from sureflow.models.contract import (
     Samples,
     require_fitting,
 )
-from sureflow.models.frame_cells import Cells
+from sureflow.models.frame_cells import CellPlaces
 from sureflow.models.kernels import drawn_errors, left_out_powers, nearby, typical_power
 from sureflow.models.products import Rows, product, squares
 from sureflow.models.shock_frame import ShockFrame
@@ -39,6 +39,7 @@ from sureflow.predictive import EPISTEMIC, Predictive
 from sureflow.runtime import one_blas_thread
 
 WARP = "warp."  # before the names of its arrays
+LEAST_BAR = np.sqrt(np.finfo(np.float32).tiny)  # bars are roots of squares in single precision
 MOST_MIXED = 1e12  # condition of a mixture: beyond it, its inverse has no digits
 OWN = (
     "nodes",
@@ -50,7 +51,7 @@ OWN = (
     "regional_inverse",
     "width",
     "straight",
-    "missed",
+    "error_sizes",
 )  # names of the others
 
 
@@ -75,7 +76,9 @@ class Aligned(FittedModel):
     regional_inverse: Float[np.ndarray, "region row row"]
     width: Float[np.ndarray, " one"]  # of the neighborhood of a condition, whose runs tell its bars
     straight: StoredSides  # where fields go on straight below and above the runs
-    missed: Float[np.ndarray, " known"]  # root mean square of e_k of each run; of none where residuals are on the mesh
+    error_sizes: Float[
+        np.ndarray, " known"
+    ]  # root mean square of e_k, run by run; of none where residuals are on the mesh
     warp: Warp
 
     @classmethod
@@ -112,7 +115,7 @@ class Aligned(FittedModel):
                 "mixture": varying,
                 "width": np.ones(1),
                 "straight": sides_of_earlier_versions(len(varying)),
-                "missed": np.zeros(0),
+                "error_sizes": np.zeros(0),
             }
             former |= {"regional": varying[None][:0], "regional_inverse": rows[None][:0]}
             former |= {f"{WARP}held": np.zeros(1)} if f"{WARP}told" in arrays else {}
@@ -136,8 +139,11 @@ class Aligned(FittedModel):
             raise SureflowError("the model is damaged: the mixture of its inputs has no inverse; train it again")
         if own["width"].ndim != 1 or own["width"].size != 1 or not own["width"].min() > 0:
             raise SureflowError(f"the model is damaged: width={own['width']} is not a positive number; train it again")
-        if own["missed"].shape not in ((0,), (len(own["nodes"]) if count else 0,)) or not (own["missed"] >= 0).all():
-            raise SureflowError("the model is damaged: what it missed at its runs does not fit them; train it again")
+        sizes, framed = own["error_sizes"], (len(own["nodes"]) if count else 0,)
+        if sizes.shape not in ((0,), framed) or not (np.isfinite(sizes) & (sizes >= 0)).all():
+            raise SureflowError("the model is damaged: the sizes of its errors do not fit its runs; train it again")
+        if isinstance(made, BodyFrame) and own["residuals"].shape != made.lost.shape:
+            raise SureflowError("the model is damaged: its residuals do not fit its mesh; train it again")
         return cls(**own, warp=made)
 
     def predict(self, inputs: Inputs, coordinates: Coordinates) -> Predictive:
@@ -208,11 +214,10 @@ class Aligned(FittedModel):
         weights, powers = self._systems.weights_and_powers(asked)
         mean, power = np.stack([*combined(self.warp, weights, told)]), self.optimism * self._at_points(powers)
         drawn = drawn_errors(power, self._nearby(asked, self.nodes), self.residuals, count, rng)
-        std = self._bars(powers, asked)
-        for case, cells in self._cells(weights, told):
-            # Values of one of the cells around each, in units of bars, which are linear between cells.
-            shares = (cells.drawn(one / np.maximum(std[case], np.finfo(float).tiny), rng) for one in drawn[:, case])
-            drawn[:, case] = [cells.between(std[case]) * share for share in shares]
+        if self.is_framed:
+            std = self._bars(powers, asked)
+            for case, cells in self._cells(weights, told):
+                drawn[:, case] = _drawn_on_mesh(drawn[:, case], std[case], cells, rng)
         drawn += mean
         for case, doubt in self._doubts(asked, told, mean).items():
             drawn[:, case] += rng.choice([-1.0, 1.0], size=count)[:, None, None] * doubt
@@ -228,7 +233,7 @@ class Aligned(FittedModel):
         """Mean squares of residuals as if A were that of all fields in every region: a region's own has other units."""
         freedom, *regional = (np.diag(inverse)[: len(self.nodes)] for _, _, inverse in self._systems.mixed)
         if self.is_framed:
-            return freedom * self.missed**2
+            return freedom * self.error_sizes**2
         if not isinstance(self.warp, BodyFrame):
             return mean_squares(self.residuals)
         own = np.stack(regional)
@@ -273,15 +278,15 @@ class Aligned(FittedModel):
         return at_points(self.warp, powers)
 
     def _bars(self, powers: Powers, asked: Float[np.ndarray, "case varying"]) -> Fields:
-        """Without doubts; in the frame, where residuals are kept there."""
+        """Bars without doubts; on the cells of the frame, where residuals are kept there."""
         return self.optimism * self._at_points(powers) * self._spread(self._nearby(asked, self.nodes))
 
     @property
     def is_framed(self) -> bool:
         """Whether residuals are kept in the frame."""
-        return len(self.missed) > 0
+        return len(self.error_sizes) > 0
 
-    def _cells(self, weights: Weights, told: Float[np.ndarray, "case column"]) -> Iterator[tuple[int, Cells]]:
+    def _cells(self, weights: Weights, told: Float[np.ndarray, "case column"]) -> Iterator[tuple[int, CellPlaces]]:
         """Where the cells of every condition's mesh lie in the frame, if bars are kept there."""
         if self.is_framed:
             assert isinstance(self.warp, BodyFrame)
@@ -309,3 +314,11 @@ class Aligned(FittedModel):
         first = Mixed(np.eye(self.nodes.shape[1]), self.nodes, self.inverse)
         others = (Mixed(mixture, self.nodes @ mixture, inverse) for mixture, inverse in regional)
         return Systems(self.mixture, (first, *others), self.straight > 0)
+
+
+def _drawn_on_mesh(
+    errors: Float[np.ndarray, "sample variable point"], std: Field, cells: CellPlaces, rng: np.random.Generator
+) -> Float[np.ndarray, "sample variable point"]:
+    """Errors that were drawn in the frame: at every cell those of one around it, in units of bars, which are linear between."""
+    on_mesh, units = cells.between(std), errors / np.maximum(std, LEAST_BAR)
+    return np.stack([on_mesh * cells.drawn(one, rng) for one in units])

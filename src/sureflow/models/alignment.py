@@ -143,19 +143,19 @@ class Missed(NamedTuple):
 def missed_at_runs(systems: Systems, warp: Warp, fields: Fields) -> Missed:
     """On the mesh or, where there is a frame of bodies, on its cells: bars go where its layers and shocks go."""
     found, everyone = scratch.empty(fields.shape, np.float32), np.arange(len(fields))
-    framed = isinstance(warp, BodyFrame)
-    sizes = np.zeros(len(fields) if framed else 0)
+    frame = warp if isinstance(warp, BodyFrame) else None
+    sizes = np.zeros(len(fields) if frame else 0)
     weights, powers = systems.left_out([*everyone[:, None]])
     # A run that the polynomial needs leaves no interpolation behind: it tells nothing.
     useful, power = powers[0] < 1.0 / np.sqrt(np.finfo(float).eps), at_points(warp, powers)
     found[~useful] = 0.0
     for run, field in enumerate(combined(warp, weights, warp.layers)):
-        missed = field - fields[run]
+        error = field - fields[run]
         if useful[run]:
-            if isinstance(warp, BodyFrame):
-                sizes[run] = np.sqrt((missed**2).mean())
-                missed = warp.cells_of_frame(warp.shocks[run], warp.told[run]).between(missed)
-            found[run] = missed / power[run]
+            if frame:
+                sizes[run] = np.sqrt((error**2).mean())
+                error = frame.cells_of_frame(frame.shocks[run], frame.told[run]).between(error)
+            found[run] = error / power[run]
     return Missed(found, sizes)
 
 

@@ -21,8 +21,8 @@ Inputs = Float[np.ndarray, "case varying"]
 Group = Int[np.ndarray, " run"]
 
 EARLIER = -1.0
-# The share of the distance between the two ways that bars hold. Calibrated, they would be no better at runs left out with all of
-# it, and pages cannot hold such bars to 1 %.
+# The share of the distance between the two ways that bars hold. With all of it, calibrated bars are no better at runs left out,
+# and pages are larger and hold them less well.
 DOUBTED = 0.5
 # Shares of the runs, the outermost ones of an input, that are left out to see how to go on there; the fewest that tell, and the
 # largest share, as where many runs have the same input.

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from sureflow import scratch
 from sureflow.data.wall_layer import ALONG, LANDMARKS
 from sureflow.models.contract import LayerView, View
-from sureflow.models.frame_cells import Cells
+from sureflow.models.frame_cells import CellPlaces
 from sureflow.models.products import product
 from sureflow.models.shock_frame import (
     FINENESS,
@@ -220,32 +220,32 @@ class BodyFrame:
         asked: Told,
     ) -> Fields:
         """From the frame to the mesh."""
-        if self._fineness_along > 1:
-            back = _taken(stations_of_lines(self.usual, asked, self._n_lines, len(shock)), len(shock))
-            values, shock = values @ back.T, back @ shock
+        stations = self._stations(asked)
+        if stations is not None:
+            values, shock = values @ _taken(stations, len(shock)).T, _on_lines(shock, stations)
         rows = at_places(values, places_of_rows(self.rows(asked, shock), self._n_rows))
         return fields_of_frame(rows, shock, asked[-2:], self.columns, self.zero, self.hottest)
 
-    def cells_of_mesh(self, shock: Float[np.ndarray, " station"], asked: Told) -> Cells:
+    def cells_of_mesh(self, shock: Float[np.ndarray, " station"], asked: Told) -> CellPlaces:
         """Where the cells of a mesh lie among those of the frame, which has as many."""
-        lines = np.arange(float(self._n_lines))
-        if self._fineness_along > 1:
-            lines = stations_of_lines(self.usual, asked, self._n_lines, len(shock)) / self._fineness_along
-        return Cells.in_frame(self.rows(asked, self._on_lines(shock, asked)), lines)
+        stations = self._stations(asked)
+        lines = np.arange(float(self._n_lines)) if stations is None else stations / self._fineness_along
+        return CellPlaces.in_frame(self.rows(asked, _on_lines(shock, stations)), lines)
 
-    def cells_of_frame(self, shock: Float[np.ndarray, " station"], asked: Told) -> Cells:
+    def cells_of_frame(self, shock: Float[np.ndarray, " station"], asked: Told) -> CellPlaces:
         """The way back: where the cells of the frame lie among those of the mesh."""
-        rows = self.rows(asked, self._on_lines(shock, asked))[FINENESS // 2 :: FINENESS]
-        if self._fineness_along == 1:
-            return Cells(rows, np.arange(float(self._n_lines)))
+        stations = self._stations(asked)
+        rows = self.rows(asked, _on_lines(shock, stations))[FINENESS // 2 :: FINENESS]
+        if stations is None:
+            return CellPlaces(rows, np.arange(float(self._n_lines)))
         lines = self._lines(asked)[:: self._fineness_along]
-        return Cells(np.stack([np.interp(lines, np.arange(self._n_lines), row) for row in rows]), lines)
+        return CellPlaces(np.stack([np.interp(lines, np.arange(self._n_lines), row) for row in rows]), lines)
 
-    def _on_lines(self, shock: Float[np.ndarray, " station"], asked: Told) -> Lines:
-        """From the stations of the frame to the lines of a mesh."""
+    def _stations(self, asked: Told) -> Lines | None:
+        """Where the lines of a mesh lie among the stations of the frame, if these are not the same."""
         if self._fineness_along == 1:
-            return shock
-        return _taken(stations_of_lines(self.usual, asked, self._n_lines, len(shock)), len(shock)) @ shock
+            return None
+        return stations_of_lines(self.usual, asked, self._n_lines, self.shocks.shape[1])
 
     @cached_property
     def hottest(self) -> float:
@@ -372,6 +372,11 @@ def _held_back(share: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     """Shares up to FREE as they are, the others squeezed into what is left before END, in order."""
     room = END - FREE
     return np.where(share < FREE, share, FREE + room * (1.0 - np.exp(-(np.maximum(share, FREE) - FREE) / room)))
+
+
+def _on_lines(shock: Float[np.ndarray, " station"], stations: Lines | None) -> Lines:
+    """From the stations of a frame to the lines of a mesh."""
+    return shock if stations is None else _taken(stations, len(shock)) @ shock
 
 
 def _taken(at: Float[np.ndarray, " place"], count: int) -> Float[np.ndarray, "place line"]:

@@ -10,7 +10,7 @@ from sureflow.models.shock_frame import FINENESS, places_of_rows
 Fields = Float[np.ndarray, "*some variable point"]
 
 
-class Cells(NamedTuple):
+class CellPlaces(NamedTuple):
     """Where the cells of one block lie among those of another one, as fractions of rows and lines."""
 
     rows: Float[np.ndarray, "row line"]
@@ -31,7 +31,7 @@ class Cells(NamedTuple):
         return ((1.0 - on) * lower + on * upper).reshape(fields.shape)
 
     def drawn(self, fields: Fields, rng: np.random.Generator) -> Fields:
-        """Values of one of the cells around, each as often as it counts in `between`: so do their squares on average.
+        """Values of one of the cells around, each as often as it counts in `between`, so that mean squares are interpolated.
 
         For all cells the same draw decides, so that fields stay as smooth as they are.
         """

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 from jaxtyping import Float
-from scipy.ndimage import maximum_filter, uniform_filter
+from scipy.ndimage import correlate1d, maximum_filter
 
 from sureflow import scratch
 from sureflow.data.locate import Stencil, locate
@@ -192,16 +192,20 @@ class Space:
         shape = self.shape
         if shape is None:
             return NO_NEIGHBORS
-        window = (1, 1, *(min(2 * NEIGHBORS + 1, size) for size in shape))
+        width = 2 * NEIGHBORS + 1
 
         def largest(fields: Fields) -> Fields:
-            return maximum_filter(fields.reshape(*fields.shape[:2], *shape), window).reshape(fields.shape)
-
-        def mean(fields: Fields) -> Fields:
             block = fields.reshape(*fields.shape[:2], *shape)
-            return uniform_filter(block, window, mode="nearest").reshape(fields.shape)  # type: ignore[arg-type]
+            return maximum_filter(block, (1, 1, *(width for _ in shape))).reshape(fields.shape)
 
-        return Neighbors(largest, mean)
+        def smoothed(fields: Fields) -> Fields:
+            block = fields.reshape(*fields.shape[:2], *shape)
+            for axis in range(2, block.ndim):
+                # Sums that run along would leave rounding of large values at small ones.
+                block = correlate1d(block, np.full(width, 1.0 / width), axis, mode="nearest")
+            return block.reshape(fields.shape)
+
+        return Neighbors(largest, smoothed)
 
     # On disk
 

@@ -34,7 +34,7 @@ from sureflow.validation import settings
 Fields = Float[np.ndarray, "case variable point"]
 # Fields and their conditions in; the physical size of one unit of the calibration's space at each condition out.
 Unit = Callable[[Fields, Conditions], Float[np.ndarray, "case variable #point"]]
-# Fields in; at every point a number of its neighbors and itself out.
+# Fields in; at every point one number computed from its neighbors and itself out.
 Around = Callable[[Fields], Fields]
 
 # The part of a calibrated standard deviation that stands for leaving the ranges of the runs.
@@ -60,7 +60,7 @@ class Neighbors(NamedTuple):
     """What points are told of their neighbors: the largest value, and the mean."""
 
     largest: Around = alone
-    mean: Around = alone
+    smoothed: Around = alone
 
 
 NO_NEIGHBORS = Neighbors()

@@ -143,11 +143,11 @@ def _cross_validated(kind: Factor, sample: Sample, seed: int) -> float:
 
 
 def factors_of(
-    kind: Factor, runs: HeldOutRuns, sample: Sample, form: BarForm, mean: Around
+    kind: Factor, runs: HeldOutRuns, sample: Sample, form: BarForm, smoothed: Around
 ) -> Float[np.ndarray, "variable point"]:
     """What bars are multiplied by at every point, in single precision, as it is kept: what is loaded is what was fitted.
 
-    A field of factors is smoothed, as a geometric `mean` over neighbors: few runs tell of every point.
+    For a field of factors, errors and bars are `smoothed` over neighbors: few runs tell of a point.
     """
     found = scratch.empty(runs.error[0].shape, np.float32)
     found[:] = 1.0
@@ -162,13 +162,13 @@ def factors_of(
             (np.asarray(error[some], float)[None], form.of(own, novelty, some)[None])
             for error, own, novelty in zip(runs.error, runs.std, runs.novelty, strict=True)
         )
-        found[some] = np.exp(mean(np.log(_local(one_by_one, levels[some]))[None])[0])
+        found[some] = _local(one_by_one, levels[some], smoothed)
     found *= sample.times(found[:, sample.points]).levels()[:, None].astype(np.float32)
     # Of fields without any error, factors are next to nothing.
     return np.maximum(found, TINY, out=found)
 
 
-def _local(groups: Iterable[tuple[OfRuns, OfRuns]], levels: ByVariable) -> OfPoints:
+def _local(groups: Iterable[tuple[OfRuns, OfRuns]], levels: ByVariable, smoothed: Around = alone) -> OfPoints:
     """Root mean square of errors over that of bars at every point, starting from the levels with the weight of PRIOR_RUNS.
 
     Every run counts in units of its own mean square bar. It is the ratio of the sums over runs, not the mean of ratios: where
@@ -181,6 +181,7 @@ def _local(groups: Iterable[tuple[OfRuns, OfRuns]], levels: ByVariable) -> OfPoi
         errors = errors + np.einsum("cv,cvp->vp", weight, errors_squared)
         bars = bars + np.einsum("cv,cvp->vp", weight, bars_squared)
         n_runs += len(error)
+    errors, bars = (smoothed(sums[None])[0] for sums in (errors, bars))
     return np.sqrt((n_runs * errors / bars + PRIOR_RUNS * levels[:, None] ** 2) / (n_runs + PRIOR_RUNS))
 
 

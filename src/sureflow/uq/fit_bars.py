@@ -95,8 +95,8 @@ def fit_calibration(
         )
     _require_finite(held_out)
     shaping, scoring = _halves(held_out, seed) if exact else (held_out, held_out)
-    growth, scale = _fit_inside(_only(shaping, typical), neighbors.mean, steepest, seed)
-    beyond = _fit_sides(shaping, sides, BarForm(growth, scale, neighbors.largest), neighbors.mean, seed)
+    growth, scale = _fit_inside(_only(shaping, typical), neighbors.smoothed, steepest, seed)
+    beyond = _fit_sides(shaping, sides, BarForm(growth, scale, neighbors.largest), neighbors.smoothed, seed)
     fitted = Calibration(
         scale=scale,
         sides=beyond.factors,
@@ -165,7 +165,7 @@ def _halves(runs: HeldOutRuns, seed: int) -> tuple[HeldOutRuns, HeldOutRuns]:
 
 
 def _fit_inside(
-    runs: HeldOutRuns, mean: Around, steepest: float, seed: int
+    runs: HeldOutRuns, smoothed: Around, steepest: float, seed: int
 ) -> tuple[float, Float[np.ndarray, "variable point"]]:
     """How bars grow with novelty, and what they are multiplied by at every point."""
     own = Sample.of(runs, BarForm(), seed)
@@ -174,7 +174,7 @@ def _fit_inside(
     kind, score = best_factor((Factor.LEVEL, Factor.FIELD), sample, seed)
     if own.score() <= score + WORTH:
         return 0.0, np.ones(runs.error[0].shape, np.float32)
-    return growth, factors_of(kind, runs, sample, form, mean)
+    return growth, factors_of(kind, runs, sample, form, smoothed)
 
 
 class _Side(NamedTuple):
@@ -195,16 +195,16 @@ class _Beyond(NamedTuple):
     farthest: float
 
 
-def _fit_sides(shaping: HeldOutRuns, sides: Sides, inside: BarForm, mean: Around, seed: int) -> _Beyond:
+def _fit_sides(shaping: HeldOutRuns, sides: Sides, inside: BarForm, smoothed: Around, seed: int) -> _Beyond:
     """The factors of all sides, from the held-out runs that lie beyond them and from those that were left out for that."""
     found: dict[int, _Side] = {}
     distances = [np.linalg.norm(shaping.beyond, axis=1)]
     for side, left_out in sides:
         distances.append(np.linalg.norm(left_out.beyond, axis=1))
-        _fit_side(found, side, joined([shaping.select(shaping.beyond[:, side] > 0), left_out]), inside, mean, seed)
+        _fit_side(found, side, joined([shaping.select(shaping.beyond[:, side] > 0), left_out]), inside, smoothed, seed)
         del left_out  # before the next side is predicted
     for side in sorted({*np.flatnonzero(shaping.beyond.any(axis=0)).tolist()} - {*found}):
-        _fit_side(found, side, shaping.select(shaping.beyond[:, side] > 0), inside, mean, seed)
+        _fit_side(found, side, shaping.select(shaping.beyond[:, side] > 0), inside, smoothed, seed)
     taught = tuple(sorted(found))
     distance = np.concatenate(distances)
     distance = distance[distance > 0]
@@ -217,7 +217,9 @@ def _fit_sides(shaping: HeldOutRuns, sides: Sides, inside: BarForm, mean: Around
     )
 
 
-def _fit_side(found: dict[int, _Side], side: int, runs: HeldOutRuns, inside: BarForm, mean: Around, seed: int) -> None:
+def _fit_side(
+    found: dict[int, _Side], side: int, runs: HeldOutRuns, inside: BarForm, smoothed: Around, seed: int
+) -> None:
     """Add what the runs beyond one side show, if they are enough."""
     n_runs = len(np.unique(runs.run))
     if n_runs < FEWEST_OF_A_SIDE:
@@ -229,7 +231,7 @@ def _fit_side(found: dict[int, _Side], side: int, runs: HeldOutRuns, inside: Bar
         kind, score = best_factor(kinds, sample, seed)
         tried.append((score, form, sample, kind))
     _, form, sample, kind = tried[-1] if tried[-1][0] <= tried[0][0] + WORTH else tried[0]
-    found[side] = _Side(factors_of(kind, runs, sample, form, mean), form.spread, n_runs)
+    found[side] = _Side(factors_of(kind, runs, sample, form, smoothed), form.spread, n_runs)
 
 
 def _pooled(sides: list[_Side], shape: tuple[int, ...]) -> Float[np.ndarray, "taught variable point"]:
