@@ -30,6 +30,8 @@ def require_apart(
     from scipy.spatial import KDTree  # not needed by who only predicts
 
     width = np.ptp(seen, axis=0)
+    if not width.any():  # one run, or runs that are told apart otherwise
+        return
     pairs = KDTree(seen[:, width > 0] / width[width > 0]).query_pairs(TOGETHER, p=np.inf)
     if pairs:
         one, other = min(pairs)

@@ -29,6 +29,7 @@ from sureflow.models.contract import (
     LeftOut,
     Samples,
     require_fitting,
+    require_names,
 )
 from sureflow.models.frame_cells import CellPlaces
 from sureflow.models.kernels import drawn_errors, left_out_powers, nearby, typical_power
@@ -122,8 +123,7 @@ class Aligned(FittedModel):
             arrays = {**former, **arrays}
         warp = BodyFrame if f"{WARP}told" in arrays else ShockFrame if f"{WARP}shocks" in arrays else LayerWarp
         names = {*OWN, *(f"{WARP}{item.name}" for item in fields(warp))}
-        if names != set(arrays):
-            raise SureflowError(f"an {cls.__name__} model has the arrays {sorted(names)}; found: {sorted(arrays)}")
+        require_names(names, arrays)
         own = {name: arrays[name] for name in OWN}
         moved = {name.removeprefix(WARP): arrays[name] for name in names - {*OWN}}
         require_fitting(warp, moved, run=len(own["nodes"]), variable=own["residuals"].shape[1])

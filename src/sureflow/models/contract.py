@@ -5,7 +5,7 @@ their class. A model of your own is two small classes and `@MODELS.add`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
@@ -194,10 +194,18 @@ class FittedModel(ABC):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        names = {item.name for item in fields(cls)}  # type: ignore[arg-type]
-        if names != set(arrays):
-            raise SureflowError(f"{cls.__name__} has the arrays {sorted(names)}; found: {sorted(arrays)}")
+        require_names({item.name for item in fields(cls)}, arrays)  # type: ignore[arg-type]
         return cls(**arrays)
+
+
+def require_names(names: Set[str], arrays: Mapping[str, np.ndarray]) -> None:
+    """Refuse the arrays of a model that are not those that it has."""
+    told = [("lacks", names - {*arrays}), ("does not know", {*arrays} - names)]
+    found = " and ".join(f"{verb} {', '.join(sorted(some))}" for verb, some in told if some)
+    if found:
+        raise SureflowError(
+            f"the model is damaged, or was written by another version of sureflow: it {found}; train it again"
+        )
 
 
 def typical_distance(runs: Float[np.ndarray, "run parameter"]) -> float:

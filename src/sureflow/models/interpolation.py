@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sureflow import scratch
-from sureflow.errors import SureflowError
 from sureflow.models.belief import Belief, interpolated, mean_squares
 from sureflow.models.beyond import (
     DOUBTED,
@@ -40,6 +39,7 @@ from sureflow.models.contract import (
     Sizes,
     View,
     require_enough_runs,
+    require_names,
     unheard,
 )
 from sureflow.models.contract import varying as varying_parameters
@@ -107,8 +107,7 @@ class Interpolation(FittedModel):
         names = {"nodes", "scales", "inverse", "fields", "residuals", "straight"}
         if "nodes" in given:
             given = {"straight": sides_of_earlier_versions(given["nodes"].shape[-1]), **given}
-        if names != set(given):
-            raise SureflowError(f"an {cls.__name__} has the arrays {sorted(names)}; found: {sorted(arrays)}")
+        require_names(names, given)
         require_sides(given["straight"], given["nodes"].shape[-1])
         return cls(**given, kernel=kernel)
 

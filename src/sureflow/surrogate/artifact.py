@@ -151,6 +151,12 @@ def _load(folder: Path, content: dict[str, Any]) -> Surrogate:
         )
     except KeyError as error:
         raise SureflowError(f"{path} is damaged: it lacks {error.args[0]!r}") from None
+    except SureflowError as error:
+        if str(folder) in str(error):
+            raise
+        raise SureflowError(
+            f"{folder}: {error}"
+        ) from None  # what fits its arrays together does not know where they lie
 
 
 def _numbers(manifest: Manifest, groups: Mapping[str, Mapping[str, np.ndarray]], n_runs: int) -> RunNumbers | None:
