@@ -6,7 +6,7 @@ from enum import Enum
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from sureflow import scratch
 from sureflow.metrics.bar_score import GAUSSIAN_50, GAUSSIAN_90, TINY, bar_scores, best_level
@@ -24,6 +24,8 @@ PRIOR_RUNS = 10
 PRIOR_GROWTH = 1.0
 # Parts into which held-out runs are divided to choose among forms of bars.
 PARTS = 4
+# Points whose errors are below this share of the root mean square say nothing about their neighbors, as in a uniform free stream.
+EXACT = 1e-3
 # A factor must be better than a simpler one by this much.
 SIMPLER = 0.002
 # Points of every run that levels and choices are made with; and values that one level is fitted to.
@@ -147,7 +149,7 @@ def factors_of(
 ) -> Float[np.ndarray, "variable point"]:
     """What bars are multiplied by at every point, in single precision, as it is kept: what is loaded is what was fitted.
 
-    For a field of factors, errors and bars are `smoothed` over neighbors: few runs tell of a point.
+    A field of factors is `smoothed` over neighbors: few runs tell of a point.
     """
     found = scratch.empty(runs.error[0].shape, np.float32)
     found[:] = 1.0
@@ -181,8 +183,18 @@ def _local(groups: Iterable[tuple[OfRuns, OfRuns]], levels: ByVariable, smoothed
         errors = errors + np.einsum("cv,cvp->vp", weight, errors_squared)
         bars = bars + np.einsum("cv,cvp->vp", weight, bars_squared)
         n_runs += len(error)
-    errors, bars = (smoothed(sums[None])[0] for sums in (errors, bars))
-    return np.sqrt((n_runs * errors / bars + PRIOR_RUNS * levels[:, None] ** 2) / (n_runs + PRIOR_RUNS))
+    found = np.sqrt((n_runs * errors / bars + PRIOR_RUNS * levels[:, None] ** 2) / (n_runs + PRIOR_RUNS))
+    told = errors > EXACT**2 * errors.mean(axis=1, keepdims=True)
+    return _geometric_mean(found, told, smoothed)
+
+
+def _geometric_mean(factors: OfPoints, told: Bool[np.ndarray, "variable point"], smoothed: Around) -> OfPoints:
+    """Of every point and those around it that tell anything; else the factors themselves."""
+    logarithms, share = (
+        smoothed(values[None])[0] for values in (np.where(told, np.log(factors), 0.0), told.astype(float))
+    )
+    some = share > 0
+    return np.where(some, np.exp(np.divide(logarithms, share, out=np.zeros_like(share), where=some)), factors)
 
 
 def _variables(runs: HeldOutRuns) -> Iterator[slice]:
