@@ -141,9 +141,29 @@ def test_a_single_deterministic_network_claims_no_error_bar():
         single.samples(np.array([[25.0, 46.0]]), 3)
 
 
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        (
+            ("mach", 3),
+            "conditions must be finite numbers .case, parameter. of mach, altitude_km; given: 'mach'",
+        ),
+        (([25.0, 46.0], 3), "conditions must be finite numbers"),
+        (([[25.0]], 3), "conditions must be finite numbers"),
+        (([[25.0, np.nan]], 3), "conditions must be finite numbers"),
+        (([[25.0, 46.0]], 0), "count=0 must be a whole number, at least 1"),
+        (([[25.0, 46.0]], 3, -1), "seed=-1 must be a whole number, at least 0"),
+    ],
+)
+def test_what_samples_are_asked_at_is_checked(interpolation, asked, sentence):
+    with pytest.raises(SureflowError, match=sentence):
+        interpolation.samples(*asked)
+
+
 def test_samples_are_whole_fields_in_physical_units(interpolation):
     asked = np.array([[12.0, 25.0], [21.0, 47.0]])
     samples = interpolation.samples(asked, 5, seed=1)
+    np.testing.assert_array_equal(samples, interpolation.samples(asked.tolist(), 5, seed=1))
     assert samples.shape == (5, 2, 4, 48)
     mean = interpolation.predictive(asked).mean
     np.testing.assert_allclose(samples.mean(axis=0), mean, atol=0.05 * np.abs(mean).max())

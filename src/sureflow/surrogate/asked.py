@@ -48,6 +48,25 @@ def _column(name: str, values: Any) -> Float[np.ndarray, " case"]:
         raise SureflowError(f"{name}={values!r} is not a number, or a sequence of numbers") from None
 
 
+def table_of_conditions(conditions: Any, names: Sequence[str]) -> Conditions:
+    """Conditions as an array (case, parameter), or a sentence about what is wrong with them."""
+    try:
+        found = np.asarray(conditions, float)
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.shape[1:] != (len(names),) or not np.isfinite(found).all():
+        raise SureflowError(
+            f"conditions must be finite numbers (case, parameter) of {', '.join(names)}; given: {shortened(repr(conditions))}"
+        )
+    return found
+
+
+def require_draws(count: Any, seed: Any) -> None:
+    for name, value, least in (("count", count, 1), ("seed", seed, 0)):
+        if not isinstance(value, int | np.integer) or value < least:
+            raise SureflowError(f"{name}={value!r} must be a whole number, at least {least}")
+
+
 def is_single(parameters: Mapping[str, Any]) -> bool:
     """Whether one condition is asked for, not a table of them."""
     return not any(np.ndim(value) for value in parameters.values())

@@ -21,7 +21,14 @@ from sureflow.errors import SureflowError
 from sureflow.models.contract import ModelSettings
 from sureflow.predictive import Predictive
 from sureflow.runtime import one_blas_thread
-from sureflow.surrogate.asked import asked_conditions, is_single, located, refusal
+from sureflow.surrogate.asked import (
+    asked_conditions,
+    is_single,
+    located,
+    refusal,
+    require_draws,
+    table_of_conditions,
+)
 from sureflow.surrogate.declared_observer import DeclaredObserver
 from sureflow.surrogate.number_space import NumberSpace
 from sureflow.surrogate.numbers import RunNumbers
@@ -218,13 +225,15 @@ class Surrogate:
         return self.predictor.fitted.has_samples
 
     def samples(
-        self, conditions: Conditions, count: int, seed: int = 0
+        self, conditions: ArrayLike, count: int, seed: int = 0
     ) -> Float[np.ndarray, "sample case variable point"]:
         """Possible fields on the mesh of the runs in physical units, each one whole: what a derived quantity needs.
 
-        The members of an ensemble, at most `count` of them; else `count` draws.
+        Conditions are an array (case, parameter); how far out they lie is not asked. The members of an ensemble, at most
+        `count` of them; else `count` draws.
         """
-        return self.predictor.samples(conditions, count, seed)
+        require_draws(count, seed)
+        return self.predictor.samples(table_of_conditions(conditions, self.parameter_names), count, seed)
 
     # Names in, labelled arrays out
 
