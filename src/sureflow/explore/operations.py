@@ -89,7 +89,7 @@ def _around(
     count: int | None = None,
 ) -> np.ndarray:
     """Of all points of a block, or of the first few where `places` says which of them there are."""
-    window = (1, 1, *(min(2 * neighbors + 1, size) for size in shape))
+    window = (1, 1, *(2 * neighbors + 1 for _ in shape))
     if places is None:
         return maximum_filter(x.reshape(*x.shape[:2], *shape), window).reshape(x.shape)
     block = np.full((*x.shape[:2], np.prod(shape)), -np.inf)

@@ -353,13 +353,11 @@ function around(values, shape, neighbors) {
   let found = values, stride = values.length;
   for (const size of shape) {
     stride /= size;
-    // An even window, as wide as a narrow block, reaches one farther back than ahead.
-    const window = Math.min(2 * neighbors + 1, size), back = window >> 1, ahead = window - back - 1, next = new Float32Array(values.length);
+    const next = new Float32Array(values.length);
     for (let i = 0; i < values.length; i++) {
-      const place = Math.floor(i / stride) % size, start = i - place * stride;
+      const place = Math.floor(i / stride) % size, start = i - place * stride, last = Math.min(size - 1, place + neighbors);
       let most = -Infinity;
-      // At the edges the block is mirrored, which adds no value that is not within reach.
-      for (let j = place - back; j <= place + ahead; j++) { const k = j < 0 ? -1 - j : j >= size ? 2 * size - 1 - j : j; most = Math.max(most, found[start + k * stride]); }
+      for (let j = Math.max(0, place - neighbors); j <= last; j++) most = Math.max(most, found[start + j * stride]);
       next[i] = most;
     }
     found = next;
