@@ -77,9 +77,7 @@ class Aligned(FittedModel):
     regional_inverse: Float[np.ndarray, "region row row"]
     width: Float[np.ndarray, " one"]  # of the neighborhood of a condition, whose runs tell its bars
     straight: StoredSides  # where fields go on straight below and above the runs
-    error_sizes: Float[
-        np.ndarray, " known"
-    ]  # root mean square of e_k, run by run; of none where residuals are on the mesh
+    error_sizes: Float[np.ndarray, " known"]  # root mean squares of e_k; of none where residuals are on the mesh
     warp: Warp
 
     @classmethod

@@ -154,9 +154,8 @@ def _load(folder: Path, content: dict[str, Any]) -> Surrogate:
     except SureflowError as error:
         if str(folder) in str(error):
             raise
-        raise SureflowError(
-            f"{folder}: {error}"
-        ) from None  # what fits its arrays together does not know where they lie
+        # What fits arrays together does not know where they lie.
+        raise SureflowError(f"{folder}: {error}") from None
 
 
 def _numbers(manifest: Manifest, groups: Mapping[str, Mapping[str, np.ndarray]], n_runs: int) -> RunNumbers | None:

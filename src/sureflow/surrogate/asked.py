@@ -62,6 +62,7 @@ def table_of_conditions(conditions: Any, names: Sequence[str]) -> Conditions:
 
 
 def require_draws(count: Any, seed: Any) -> None:
+    """Refuse what no samples can be drawn with."""
     for name, value, least in (("count", count, 1), ("seed", seed, 0)):
         if not isinstance(value, int | np.integer) or value < least:
             raise SureflowError(f"{name}={value!r} must be a whole number, at least {least}")
